@@ -76,8 +76,8 @@ benchmark-gpu: .venv/.test  ## the state predictor at the paper's scale, on a GP
 # Every table and figure, one experiment after the other: two hours on two cores. The long ones go on where they were
 # interrupted. They find the annotation sets in MSG2_DATA.
 export MSG2_DATA ?= ../shared/data
-MINUTES := next-step time-left planning transfer captaincook4d accusations mistakes trial-mistakes figures names scale calibration recovery
-LONG := live ors noise kinds contest graphs video-next-step rendered narration annotator states
+MINUTES := next-step time-left planning transfer captaincook4d accusations mistakes trial-mistakes figures names scale calibration recovery statements injected-errors exported-models kinds-ties next-event
+LONG := live grounding ors noise kinds contest graphs video-next-step rendered narration annotator states
 experiments: .venv/.test  ## the tables and figures of the docs: all of them
 	for name in $(MINUTES); do $(BIN)/python -m experiments $$name -o docs/results || exit 1; done
 	for name in $(LONG); do $(BIN)/python -m experiments $$name --jobs 2 -o docs/results || exit 1; done

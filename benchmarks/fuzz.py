@@ -91,6 +91,8 @@ _TEXTS = {
     "c1,fry,2024-05-01T12:00:00+02:00,start\nc1,fry,2024-05-01T12:01:00+02:00,complete\n",
     "xes": '<?xml version="1.0" encoding="UTF-8"?><log><trace><string key="concept:name" value="c1"/><event><string '
     'key="concept:name" value="fry"/><date key="time:timestamp" value="2024-05-01T12:00:00"/></event></trace></log>',
+    "ocel": '{"objectTypes": [], "eventTypes": [], "objects": [{"id": "o1", "type": "order"}], "events": [{"id": "e1", '
+    '"type": "fry", "time": "2024-05-01T12:00:00Z", "relationships": [{"objectId": "o1", "qualifier": ""}]}]}',
     "cvat": '<?xml version="1.0" encoding="utf-8"?><annotations><version>1.1</version><meta><task><name>k</name>'
     '</task></meta><track id="0" label="fry"><box frame="1" outside="0"/><box frame="9" outside="1"/></track>'
     "</annotations>",
@@ -100,7 +102,8 @@ _TEXTS = {
 
 
 _NAMES = {
-    "xes": "log.xes", "cvat": "annotations.xml", "assembly101": "nusar-2021_action_both_9033-a30.csv",
+    "xes": "log.xes", "ocel": "log.json", "cvat": "annotations.xml",
+    "assembly101": "nusar-2021_action_both_9033-a30.csv",
     "timecode_list": "v1.txt", "elan_text": "v1.txt",
 }  # fmt: skip
 

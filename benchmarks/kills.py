@@ -46,6 +46,7 @@ COMMANDS = {
     "check": "check world/truth.json world/steps.csv -o out/mistakes.svg",
     "watch": "watch world/truth.json --data world/steps.csv --save out/run.json < <(tail -n +$((1 + "
     "$(cat out/run.json 2>&- | grep -c kind))) events.jsonl)",
+    "benchmark": "benchmark world/steps.csv --truth world/truth.json --methods msgi,msg2 --jobs 2 -o out/table.md",
     "sweep": "sweep world/steps.csv -o out/sweep.csv",
     "phrases": "phrases rendered/steps.csv rendered/videos -o out/spoken.html",
     "label": "label rendered/videos --steps steps.txt -o out/draft.csv",
@@ -67,7 +68,7 @@ INPUTS = {
     "model": "states train world/steps.csv --features world/features -o model --epochs 3",
 }
 """Folder -> the command that makes it, for those that read it."""
-RESUMED = ("train", "simulate", "features", "run", "videos", "demo", "data", "watch")
+RESUMED = ("train", "simulate", "features", "run", "videos", "demo", "data", "watch", "benchmark")
 """What they write on the way is more than the result."""
 _PROGRAM = """
 import os, sys

@@ -3,6 +3,9 @@
     python benchmarks/pm4py_peer.py trees LOGS.json TREES.json            for `python -m experiments kinds`
     python benchmarks/pm4py_peer.py fitness TRACES.json FITNESS.json      for `python -m experiments contest`
     python benchmarks/pm4py_peer.py models MODELS.json ACCEPTED.json      for the tests of BPMN and PNML
+    python benchmarks/pm4py_peer.py replay MODELS.json REPLAYED.json      for `python -m experiments exported-models`
+    python benchmarks/pm4py_peer.py rules RULES.json BROKEN.json          for `python -m experiments injected-errors`
+    python benchmarks/pm4py_peer.py follows FILES.json FOLLOWS.json       for tests/drawing/directly_follows.json
 
 pm4py has a licence (AGPL) that msg2 does not, and is never a dependency: this file is the only one that imports it, it
 imports nothing of msg2, and the two exchange plain JSON. LOGS.json is {"thresholds": [...], "logs": [[[activity, ...],
@@ -14,8 +17,15 @@ FITNESS.json is a list per threshold, of {"seconds": ..., "replay": [...], "repl
 "alignment_seconds": ...}: the seconds of mining; the fitness of each trace by token replay; and that of the first N of
 them by alignments, null where one takes longer than `ALIGN_SECONDS`.
 
-MODELS.json is a list of {"file": ..., "traces": [[activity, ...], ...]}, the file BPMN or PNML. ACCEPTED.json is a list
-per file: whether the model allows each trace.
+MODELS.json is a list of {"file": ..., "traces": [[activity, ...], ...]}, the file BPMN, PNML or POWL. ACCEPTED.json is
+a list per file: whether the model allows each trace, by alignments. REPLAYED.json is a list per file, of {"fit": [...],
+"precision": ...}, by token replay.
+
+RULES.json is {"log": [[activity, ...], ...], "traces": [[activity, ...], ...]}; BROKEN.json says of each trace whether
+it breaks a rule that DECLARE finds in the log.
+
+FILES.json is a list of XES files. FOLLOWS.json is {stem: [[activity, activity, times], ...]}, null before the first and
+after the last activity; of events that start and complete, those that complete count.
 """
 
 from __future__ import annotations
@@ -29,6 +39,7 @@ from pathlib import Path
 import pm4py
 from pm4py.algo.conformance.alignments.petri_net import algorithm as alignment
 from pm4py.objects.log.obj import Event, EventLog, Trace
+from pm4py.objects.powl.parser import parse_powl_model_string
 
 ALIGN_SECONDS = 5
 """For one trace, at most: on models of noisy logs some do not end within an hour."""
@@ -110,6 +121,39 @@ def judge_all(given: dict[str, list]) -> list[object]:
     return [fitness(log, threshold, given["traces"], given["aligned"]) for threshold in given["thresholds"]]
 
 
+def read_net(file: str) -> tuple:
+    """Read BPMN, PNML or POWL as a Petri net with its first and its last marking."""
+    if file.endswith(".bpmn"):
+        return pm4py.convert_to_petri_net(pm4py.read_bpmn(file))
+    if file.endswith(".powl"):
+        return pm4py.convert_to_petri_net(parse_powl_model_string(Path(file).read_text(encoding="utf-8")))
+    return pm4py.read_pnml(file)
+
+
+def replay(file: str, traces: list[list[str]]) -> dict[str, object]:
+    """Replay traces on a model: whether each one fits, and how precise the model is on them all."""
+    net, log = read_net(file), event_log(traces)
+    fits = [one["trace_is_fit"] for one in pm4py.conformance_diagnostics_token_based_replay(log, *net)]
+    return {"fit": fits, "precision": pm4py.precision_token_based_replay(log, *net)}
+
+
+def broken_rules(given: dict[str, list]) -> list[bool]:
+    """Mine DECLARE rules from a log and say which traces break one."""
+    rules = pm4py.discover_declare(event_log(given["log"]))
+    return [one["dev_fitness"] < 1 for one in pm4py.conformance_declare(event_log(given["traces"]), rules)]
+
+
+def follows(file: str) -> list[list[object]]:
+    """Count which activity directly follows which in a log."""
+    log = pm4py.read_xes(file)
+    if "lifecycle:transition" in log.columns:
+        log = log[log["lifecycle:transition"].str.lower() == "complete"]
+    pairs, first, last = pm4py.discover_dfg(log)
+    ends = [[[None, name, n] for name, n in first.items()], [[name, None, n] for name, n in last.items()]]
+    found = [*([*pair, n] for pair, n in pairs.items()), *ends[0], *ends[1]]
+    return sorted([[*pair, int(n)] for *pair, n in found], key=str)
+
+
 def accepted(file: str, traces: list[list[str]]) -> list[bool]:
     """Open a model and say which traces it allows from its beginning to its end.
 
@@ -124,7 +168,7 @@ def accepted(file: str, traces: list[list[str]]) -> list[bool]:
     -------
     list of bool
     """
-    net = pm4py.convert_to_petri_net(pm4py.read_bpmn(file)) if file.endswith(".bpmn") else pm4py.read_pnml(file)
+    net = read_net(file)
     return [one["fitness"] == 1 for one in alignment.apply(event_log(traces), *net)]
 
 
@@ -138,7 +182,15 @@ def main() -> None:
     command, given_file, found_file = sys.argv[1:]
     warnings.simplefilter("ignore")  # that logs should be data frames, which know no empty case
     given = json.loads(Path(given_file).read_text(encoding="utf-8"))
-    found = {"trees": mine_all, "fitness": judge_all, "models": open_all}[command](given)
+    commands = {
+        "trees": mine_all,
+        "fitness": judge_all,
+        "models": open_all,
+        "replay": lambda models: [replay(one["file"], one["traces"]) for one in models],
+        "rules": broken_rules,
+        "follows": lambda files: {Path(file).name.partition(".")[0]: follows(file) for file in files},
+    }
+    found = commands[command](given)
     Path(found_file).write_text(json.dumps(found), encoding="utf-8")
 
 

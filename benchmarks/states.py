@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     training = TrainingOptions(epochs=100, validation=0, validate_every=100, save_seconds=1e9, device="cpu")
     print("| Variant | plain, s an epoch | here | times as fast |\n|---|--:|--:|--:|")
     for name in VARIANTS:
-        model, _ = get_variant(name).options(**({} if name == "evidence" else {"encoder": "t5-tiny"}))
+        model, *_ = get_variant(name).options(**({} if name == "evidence" else {"encoder": "t5-tiny"}))
         with (
             mock.patch("msg2.states.network.transform_rows", one_by_one),
             mock.patch("msg2.states.network.transform_rows", one_by_one),

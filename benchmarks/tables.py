@@ -31,6 +31,8 @@ STEPS, SHOWN = 60, 42
 """Steps of the task, and labels of each video."""
 MOST_BY_ROWS = 2_500
 """Videos that are still read row by row, and by pm4py: more take minutes."""
+REPEATS = 3
+"""A new process pays for its memory pages, more or less of it from one time to the next."""
 MILLION, PARTS = 1_000_000, 100
 MOST = 1.15
 """Exponent of growth: linear, but for noise."""
@@ -109,7 +111,7 @@ def write_table(path: Path, videos: int) -> None:
 
 
 def measure(program: str, *arguments: str | Path, python: str | Path = sys.executable) -> tuple[float, float]:
-    """Measure what a program takes, in a process of its own.
+    """Measure what a program takes at best of three times, each in a process of its own.
 
     Parameters
     ----------
@@ -125,8 +127,9 @@ def measure(program: str, *arguments: str | Path, python: str | Path = sys.execu
     tuple of (float, float)
         Seconds, and the peak of the memory in GB.
     """
-    ran = subprocess.run([python, "-c", program, *arguments], capture_output=True, text=True, check=True)
-    taken, peak = json.loads(ran.stdout.splitlines()[-1])
+    command = [python, "-c", program, *arguments]
+    ran = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(REPEATS)]
+    taken, peak = min(json.loads(run.stdout.splitlines()[-1]) for run in ran)
     return float(taken), float(peak)
 
 

@@ -15,6 +15,7 @@ from typer.main import get_command
 
 from msg2.cli.app import app
 from msg2.cli.flags import list_settings
+from msg2.states.configuration import STATE_OPTIONS
 
 FOLDER = Path(__file__).parent
 FILES = {
@@ -23,6 +24,7 @@ FILES = {
     "Learn a graph": "learn",
     "Use a graph": "use",
     "From videos to labels": "videos",
+    "From words to labels": "drafts",
 }
 """The page of every group of commands."""
 _HEAD = """# Commands
@@ -77,6 +79,13 @@ def _section(name: str, command: Any) -> Iterator[str]:
         yield f"{panel and f'*{panel}*'}\n\n{_table(rows)}".lstrip()
     if name == "msg2 infer":
         yield from _methods()
+    if name == "msg2 states train":
+        yield "### Options of state models\n"
+        yield "`--set NAME=VALUE`, also of `msg2 run`; `msg2 states train --set help` prints the same.\n"
+        yield _table(
+            (f"`{name}={spec.default_text}`", f"{spec.help} {_sentence(spec.values)}")
+            for name, (_, spec) in STATE_OPTIONS.items()
+        )
 
 
 def _methods() -> Iterator[str]:

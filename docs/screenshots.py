@@ -25,6 +25,7 @@ from msg2.task import Task, Video
 
 IMAGES = Path(__file__).parent / "images"
 COLOURS = 96
+BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 DESKTOP, PHONE = (1200, 760), (390, 760)
 LOG = """Order;What was done;When;Who
 4711;pack;13.05.2024 09:00;Kim
@@ -74,7 +75,7 @@ def main() -> None:
     task = simulation.task.with_first_labels()
     with TemporaryDirectory() as folder, sync_playwright() as started:
         file = drawing.show(infer(task), Path(folder) / "coffee.html", videos=task, compare=simulation.graph)
-        program = shutil.which("chromium") or shutil.which("google-chrome")
+        program = next(filter(None, map(shutil.which, BROWSERS)))
         browser = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
         for name, ((width, height), theme, prepare) in SHOTS.items():
             page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=theme)  # type: ignore[arg-type]
@@ -140,20 +141,27 @@ def correcting(browser: Browser, address: str) -> None:
 
 
 def following(browser: Browser, address: str) -> None:
-    """The app on a phone, in the middle of a run, after a step that came too early."""
-    page = browser.new_page(viewport={"width": 390, "height": 844})
+    """A run: the step to do, on a phone; and the stop where a stated rule would be broken, on a desktop."""
+    page = browser.new_page(viewport={"width": 390, "height": 700}, has_touch=True)
     page.goto(address)
-    page.get_by_role("row", name="coffee.csv").get_by_text("Learn a graph").click()
-    page.get_by_role("button", name="Learn the graph").click()
+    datasets = {entry["name"]: entry["id"] for entry in page.request.get(f"{address}api/data").json()["data"]}
+    rule = ["add coffee to filter", "wet the grounds"]
+    job = {"data": datasets["coffee.csv"], "options": {"absent": "skipped"}, "require": [rule]}
+    graph = page.request.post(f"{address}api/work", data=job).json()["id"]
+    page.goto(f"{address}graph/{graph}")
     page.get_by_text("Follow along").click()
-    for _ in range(2):
-        page.locator(".step.first").click()
-        page.wait_for_timeout(1000)
-    page.get_by_text("All steps").click()
-    page.locator(".every button", has_text="wet the grounds").click()
-    page.get_by_text("All steps").click()
-    page.evaluate("scrollTo(0, 0)")
+    for step in ("grind beans", "set dripper on mug", "put filter in dripper"):
+        page.get_by_role("button", name="Another step").click()
+        page.locator(".others summary").click()
+        page.locator(".every button", has_text=step).click()
+        page.get_by_role("button", name="Done").click()
+        page.locator(".every .done", has_text=step).wait_for(state="attached")
+        page.locator(".others summary").evaluate("summary => { summary.parentElement.open = false; }")
     save(page, "app-follow.png")
+    desk = browser.new_page(viewport={"width": 1200, "height": 760}, color_scheme="dark")
+    desk.goto(page.url)
+    desk.locator(".every button", has_text="wet the grounds").click()
+    save(desk, "app-follow-stop.png")
 
 
 def looking(browser: Browser, address: str) -> None:

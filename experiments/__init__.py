@@ -55,6 +55,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         _lazy_run("forecasting.next_step_video"),
         resumable=True,
     ),
+    "next-event": Experiment(
+        "next event of logs, repetitions too, beside an n-gram and an LSTM", "logs", _lazy_run("forecasting.next_event")
+    ),
     "transfer": Experiment(
         "next step with few videos, and what other tasks lend",
         "crosstask",
@@ -71,6 +74,19 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "pdc2025",
         _lazy_run("process_discovery.discovery_contest"),
         resumable=True,
+    ),
+    "statements": Experiment(
+        "what graphs state, against plain counts of the data that they were learned from",
+        "logs",
+        _lazy_run("process_discovery.true_statements"),
+    ),
+    "exported-models": Experiment(
+        "PNML, BPMN and POWL of graphs, replayed by pm4py", None, _lazy_run("process_discovery.exported_models")
+    ),
+    "injected-errors": Experiment(
+        "errors put into cases of random processes, found by check, DECLARE and the inductive miner",
+        None,
+        _lazy_run("process_discovery.injected_errors"),
     ),
     "captaincook4d": Experiment(
         "edges against human task graphs", "captaincook4d", _lazy_run("graph_learning.task_graph_edges")
@@ -94,6 +110,12 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "runs followed live behind a recogniser that errs",
         "captaincook4d",
         _lazy_run("mistake_detection.live"),
+        resumable=True,
+    ),
+    "grounding": Experiment(
+        "segments from per-frame scores: a graph, a bigram, or neither",
+        "captaincook4d",
+        _lazy_run("mistake_detection.grounding"),
         resumable=True,
     ),
     "graphs": Experiment(
@@ -134,6 +156,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         _lazy_run("graph_learning.learned_kinds"),
         resumable=True,
         held_out=True,
+    ),
+    "kinds-ties": Experiment(
+        "kinds of pairs with simultaneous events and coarse clocks", None, _lazy_run("graph_learning.tied_kinds")
     ),
     "states": Experiment(
         "state prediction on twelve worlds (Table A, Table 1 again)",

@@ -12,11 +12,11 @@ import typer
 
 from experiments import EXPERIMENTS
 from experiments.experiment_options import ExperimentOptions
-from experiments.plots import dot_plot
 from experiments.provenance import provenance
 from experiments.result_tables import save_plot
 from msg2.cli import console
 from msg2.cli.app import main
+from msg2.drawing.plots import dot_plot
 from msg2.errors import InputError
 from msg2.files import write_together
 from msg2.progress import quiet_logs

@@ -13,6 +13,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.benchmarking import ConfidenceInterval, ratio_interval
+
+__all__ = [
+    "ConfidenceInterval", "Numbers", "ScoredItems", "WeightedMetric", "auc_within_videos", "bootstrap_interval",
+    "ratio_interval", "weighted_accuracy", "weighted_auc",
+]  # fmt: skip
+
 Numbers: TypeAlias = NDArray[np.float64]
 
 
@@ -26,15 +33,6 @@ class ScoredItems:
     video: NDArray[np.intp]
     truth: NDArray[np.bool_]
     score: Numbers
-
-
-@dataclass(frozen=True, slots=True)
-class ConfidenceInterval:
-    """A value with the ends of its bootstrap confidence interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 WeightedMetric: TypeAlias = Callable[[ScoredItems, Numbers], Numbers]
@@ -162,33 +160,6 @@ def bootstrap_interval(
     tail = (1 - confidence) / 2
     low, high = np.nanquantile(values[1:], [tail, 1 - tail])
     return ConfidenceInterval(float(values[0]), float(low), float(high))
-
-
-def ratio_interval(part: Numbers, whole: Numbers, *, resamples: int = 1000, seed: int = 0) -> ConfidenceInterval:
-    """Compute a ratio of two sums with its 95 % percentile interval over resampled units, such as videos or tasks.
-
-    Parameters
-    ----------
-    part, whole : array of shape (units,)
-        What is summed above and below the line; units with nothing below it are left out. A paired difference of two
-        ways is the ratio of their difference.
-    resamples : int
-        Bootstrap samples of the units.
-    seed : int
-        Of the resampling.
-
-    Returns
-    -------
-    ConfidenceInterval
-
-    >>> ratio_interval(np.array([1.0, 2.0]), np.array([2.0, 4.0]))
-    ConfidenceInterval(value=0.5, low=0.5, high=0.5)
-    """
-    kept = whole > 0
-    part, whole = part[kept], whole[kept]
-    drawn = np.random.default_rng(seed).multinomial(len(whole), np.full(len(whole), 1 / len(whole)), size=resamples)
-    low, high = np.quantile((drawn @ part) / (drawn @ whole), [0.025, 0.975])
-    return ConfidenceInterval(float(part.sum() / whole.sum()), float(low), float(high))
 
 
 def _ratio(part: Numbers, whole: Numbers) -> Numbers:

@@ -42,7 +42,7 @@ def load_module(file: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def test_the_page_is_tried_as_it_says(folder: Path) -> None:
     ran = subprocess.run([sys.executable, "try_it.py"], cwd=folder, capture_output=True, text=True, check=False)
-    assert "'pour' needs 'steep'." in ran.stdout, ran.stderr
+    assert "'pour' needs 'steep'" in ran.stdout, ran.stderr
 
 
 def test_the_method_does_what_its_docstring_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 
 from msg2.assist import Ranker
 from msg2.assist.conditional_logit import ChoiceSets, ObservedChoices, Penalty, fit_conditional_logit
-from msg2.assist.learned_forecaster import Contexts, PastChoices, encode_contexts, step_indices
+from msg2.assist.contexts import Contexts, PastChoices, encode_contexts
+from msg2.assist.learned_forecaster import step_indices
 from msg2.graph import SubtaskGraph
 from msg2.task import Step, Task
 

@@ -24,13 +24,10 @@ from msg2.assist.conditional_logit import (
     concatenate_choices,
     fit_conditional_logit,
 )
+from msg2.assist.contexts import COUNT_FEATURES, StepIndices, TransitionCounts, count_transitions
 from msg2.assist.learned_forecaster import (
-    COUNT_FEATURES,
     DEFAULT_PRIOR,
-    StepIndices,
     TransferPrior,
-    TransitionCounts,
-    count_transitions,
     fit_features,
     observed_choices,
     subsample_evenly,
@@ -141,6 +138,7 @@ def _map_counts(counts: TransitionCounts, similarity: FloatArray) -> TransitionC
     return TransitionCounts(
         videos=counts.videos * similarity.sum(axis=0),
         shown=counts.shown @ similarity,
+        again=counts.again @ similarity,
         positions=counts.positions @ similarity,
         after=from_start.T @ counts.after @ similarity,
         second=from_start.T @ counts.second @ similarity,

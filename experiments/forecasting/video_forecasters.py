@@ -1,9 +1,11 @@
-"""Forecasters of the steps of a video, learned from training videos: by their labels alone, or by a network."""
+"""Forecasters of the steps of a video, learned from training videos: by their labels, their states, or a network."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 from experiments.forecasting.next_step_labels import DELTA
@@ -24,6 +26,8 @@ class VideoNextStepOptions:
     network: VideoTransformerOptions = field(default_factory=VideoTransformerOptions)
     filling: NarrationOptions = field(default_factory=NarrationOptions)
     """Of the state predictor that fills labels up for the full MSG²."""
+    states: str = "t5-tiny"
+    """The transformer of the paper's state model, whose other options are the paper's but for `filling`."""
 
     @staticmethod
     def quick() -> VideoNextStepOptions:
@@ -76,6 +80,97 @@ def filled_label_forecaster(training: Task, inputs: VideoInputs, options: VideoN
     silent = [video for video in training if not video.sentences]
     full = training.with_videos([*cross_fill_labels(heard, inputs.encode, options.filling), *silent])
     return _forecast_with_ranker(recency(infer(full, "msg2", delta=DELTA)))
+
+
+def predicted_state_forecaster(training: Task, inputs: VideoInputs, options: VideoNextStepOptions) -> VideoForecaster:
+    """App. C as printed: completion comes from the labels and from the states that the paper's model predicts.
+
+    The model fills up the labels of its training videos, for the graph. Of a test video it sees the labels and features
+    up to the step that is asked for; a step without a label that it calls completed (ŝ ≥ 0) at one of the borders so
+    far is completed there, and is not predicted any more. (What graph filling reads one border later is read at the
+    border itself here: the next one is what is asked for.)
+
+    Parameters
+    ----------
+    training : Task
+        The training videos.
+    inputs : VideoInputs
+        What is known of the videos besides their labels.
+    options : VideoNextStepOptions
+        What can be set.
+
+    Returns
+    -------
+    VideoForecaster
+        It ranks by the graph, given the labels and the predicted states.
+    """
+    from msg2.states.checkpoint import load_checkpoint
+    from msg2.states.configuration import get_variant
+    from msg2.states.dataset import StateDataset, build_dataset
+    from msg2.states.label_filling import fill_labels, first_completion, predict_states
+    from msg2.states.training import train_model
+
+    brief = {"epochs": options.filling.epochs, "warmup": options.filling.warmup, "device": "cpu"}
+    variant = get_variant("text-only" if inputs.text_only else "paper")
+    model, sampling, how, filling = variant.options(encoder=options.states, **brief)
+    filling = filling.for_model(model)
+
+    def dataset(task: Task) -> StateDataset:
+        known = {video.id: inputs.features(video) for video in task}
+        return build_dataset(task, known.get, text_only=inputs.text_only)
+
+    def tells(features: VideoFeatures) -> bool:
+        return len(features.sentences) > 0 and (inputs.text_only or len(features.frames) > 0)
+
+    told = training.with_videos(video for video in training if tells(inputs.features(video)))
+    with TemporaryDirectory() as folder:
+        train_model(dataset(told), Path(folder), model=model, sampling=sampling, training=how)
+        _, network = load_checkpoint(Path(folder))
+    predicted = predict_states(network, dataset(told), range(len(told)), sampling)
+    silent = [video for video in training if not tells(inputs.features(video))]
+    full = training.with_videos([*fill_labels(told, predicted, filling), *silent])
+    ranker = recency(infer(full, "msg2", delta=DELTA))
+    at_border = replace(filling, read_at="same")
+
+    def completed(video: Video, place: int) -> list[Step]:
+        """The steps that are completed when the step at this place begins, in their order."""
+        segments = video.with_first_labels().segments
+        seen = Video(video.id, segments[:place])
+        heard = cut_features(inputs.features(video), segments[place].start or 0.0)
+        if not place or not tells(heard):
+            return [segment.step for segment in seen.segments]
+        so_far = training.with_videos([seen])
+        given = build_dataset(so_far, {video.id: heard}.get, text_only=inputs.text_only)
+        (states,) = predict_states(network, given, [0], sampling)
+        ends = {segment.step: float(segment.end or 0.0) for segment in seen.segments}
+        for number, step in enumerate(training.steps):
+            border = first_completion(states.scores[:, number], states.kind, at_border)
+            if step not in ends and border is not None:
+                ends[step] = float(states.time[border])
+        return sorted(ends, key=lambda step: (ends[step], step))
+
+    return lambda video: [ranker(completed(video, place)) for place in range(len(video.sequence()))]
+
+
+def cut_features(features: VideoFeatures, now: float) -> VideoFeatures:
+    """Return what is seen and said by a moment in seconds.
+
+    Parameters
+    ----------
+    features : VideoFeatures
+        Of the whole video.
+    now : float
+        The moment.
+
+    Returns
+    -------
+    VideoFeatures
+        Frames up to it, and sentences that are over.
+    """
+    seen, said = features.frame_times <= now, features.sentence_times[:, 1] <= now
+    return VideoFeatures(
+        features.frame_times[seen], features.frames[seen], features.sentence_times[said], features.sentences[said]
+    )
 
 
 def network_forecaster(name: str, **changed: Any) -> ForecasterLearner:

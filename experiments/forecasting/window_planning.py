@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.assist.conditional_logit import minimize_lbfgs
+from msg2.assist.contexts import StepIndices
 from msg2.assist.following import unknown_step_error
-from msg2.assist.learned_forecaster import StepIndices, k_fold_split
+from msg2.assist.learned_forecaster import k_fold_split
 from msg2.assist.planning import Plan
 from msg2.errors import InputError, require
 from msg2.graph import SubtaskGraph

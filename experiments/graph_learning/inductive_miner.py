@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 from pathlib import Path
@@ -77,7 +77,7 @@ def mine_logs(logs: Sequence[Sequence[Trace]], thresholds: Sequence[float], pyth
     InputError
         Where the environment cannot run the script.
     """
-    trees = _ask(python, "trees", {"thresholds": thresholds, "logs": logs})
+    trees = ask_pm4py(python, "trees", {"thresholds": thresholds, "logs": logs})
     return [[MinedLog(one["tree"], one["seconds"]) for one in per_log] for per_log in trees]
 
 
@@ -115,10 +115,11 @@ def mined_fitness(
     MinedFitness
     """
     given = {"thresholds": [threshold], "log": log, "traces": traces, "aligned": aligned}
-    return MinedFitness(**_ask(python, "fitness", given)[0])
+    return MinedFitness(**ask_pm4py(python, "fitness", given)[0])
 
 
-def _ask(python: Path, command: str, question: Mapping[str, object]) -> Any:
+def ask_pm4py(python: Path, command: str, question: object) -> Any:
+    """Have the other environment answer a question of `benchmarks/pm4py_peer.py`."""
     with TemporaryDirectory() as folder:
         given, found = Path(folder) / "given.json", Path(folder) / "found.json"
         given.write_text(json.dumps(question), encoding="utf-8")

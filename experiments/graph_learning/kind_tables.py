@@ -8,9 +8,9 @@ from statistics import fmean, pstdev
 from typing import TypeAlias
 
 from experiments.graph_learning.kind_scores import FOUND
-from experiments.result_cache import Measurement
 from experiments.result_tables import Table, Value
 from msg2.graph import PAIR_KINDS
+from msg2.result_cache import Measurement
 
 FAMILIES = {
     "trees": "process trees",

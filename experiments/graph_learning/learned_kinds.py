@@ -37,11 +37,11 @@ from experiments.graph_learning.kind_tables import (
     world_curves,
     world_tables,
 )
-from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Result, save_plot
 from msg2.graph import SubtaskGraph
 from msg2.inference import infer
 from msg2.progress import Progress
+from msg2.result_cache import Measurement, measure_cells
 from msg2.simulation import household_worlds
 from msg2.task import Segment, Task, Video
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from experiments.experiment_options import ExperimentOptions
 from experiments.graph_learning.exact_recovery import count_recovered
-from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Result, Table, Value, save_plot
 from msg2.graph import SubtaskGraph
 from msg2.graph.closure import Relation
@@ -26,6 +25,7 @@ from msg2.inference.likelihood import LikelihoodOptions
 from msg2.inference.likelihood.choices import Disjunction
 from msg2.inference.likelihood.search import find_order
 from msg2.progress import Progress
+from msg2.result_cache import Measurement, measure_cells
 from msg2.sequences import Sequences, Variants
 from msg2.simulation import NoiseOptions, RandomWorldOptions, random_world, simulate
 from msg2.simulation.simulator import SimulationOptions

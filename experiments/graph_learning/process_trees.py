@@ -1,24 +1,24 @@
 """Random process trees with known kinds of pairs, logs of them, and noise in the logs.
 
 A process tree says in which order activities may happen: a sequence does its children one after the other, a parallel
-node interleaves them, a choice does one of them, an optional node does its child or nothing. There are no loops, and
-every activity has one leaf. The kind of an ordered pair (a, b) is defined on the language of the tree, the set of all
-its traces: *needs* where every trace with b has a before it; *exclusive* where no trace has both; *after* where every
-trace with both has a first, and b does not need a; else *free*.
+node interleaves them, a choice does one of them, an optional node does its child or nothing. Only `add_loops` makes
+loops, and every activity has one leaf. The kind of an ordered pair (a, b) is defined on the language of the tree, the
+set of all its traces: *needs* where every trace with b has a before it; *exclusive* where no trace has both; *after*
+where every trace with both has a first, and b does not need a; else *free*.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise, permutations
+from dataclasses import dataclass, replace
+from itertools import compress, pairwise, permutations
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from msg2.graph import PairKind
 
-Operator: TypeAlias = Literal["activity", "sequence", "parallel", "choice", "optional"]
+Operator: TypeAlias = Literal["activity", "sequence", "parallel", "choice", "optional", "loop"]
 Trace: TypeAlias = tuple[str, ...]
 
 ACTIVITIES = (8, 16)
@@ -32,6 +32,8 @@ OPTIONAL_RATE = 0.15
 """How often a child of a sequence or a parallel node is optional."""
 LEAST_SHARE = 0.2
 """The least probability of a branch of a choice, of doing an optional part, and of not doing it."""
+LOOP_RATE, LOOP_SHARE = 0.4, (0.15, 0.35)
+"""How often `add_loops` makes a loop of a sequence, and how often it is then done again."""
 DEEPEST_CHOICE = 2
 """Most choices and optional nodes above a leaf: with two, every activity is in at least 4 % of the cases."""
 
@@ -40,7 +42,8 @@ DEEPEST_CHOICE = 2
 class ProcessTree:
     """A node with what is below it.
 
-    `shares` are the probabilities of the branches of a choice; of an optional node, that of doing its child.
+    `shares` are the probabilities of the branches of a choice; of an optional node, that of doing its child; of a loop,
+    that of doing its first child again, with the second one, if it has two, in between.
 
     >>> tree = ProcessTree("sequence", (activity("a"), ProcessTree("optional", (activity("b"),), shares=(0.5,))))
     >>> tree.activities
@@ -66,7 +69,8 @@ class ProcessTree:
             return frozenset({self.label})
         if self.operator in ("choice", "optional"):
             return frozenset()
-        return frozenset().union(*(child.certain for child in self.children))
+        children = self.children[:1] if self.operator == "loop" else self.children
+        return frozenset().union(*(child.certain for child in children))
 
 
 def activity(label: str) -> ProcessTree:
@@ -118,6 +122,46 @@ def _draw_operator(above: Operator | None, choices: int, rng: np.random.Generato
     return list(weights)[int(rng.choice(len(weights), p=[weight / whole for weight in weights.values()]))]
 
 
+def add_loops(tree: ProcessTree, rng: np.random.Generator) -> ProcessTree:
+    """Make loops of some of the sequences below the root; in one of two, an activity of its own leads back."""
+    children = tuple(add_loops(child, rng) for child in tree.children)
+    looped = []
+    for child in children:
+        if child.operator == "sequence" and rng.random() < LOOP_RATE:
+            back = (activity(f"again {child.activities[0]}"),) if rng.random() < 0.5 else ()
+            child = ProcessTree("loop", (child, *back), shares=(float(rng.uniform(*LOOP_SHARE)),))
+        looped.append(child)
+    return replace(tree, children=tuple(looped))
+
+
+def accepts(tree: ProcessTree, trace: Trace) -> bool:
+    """Whether a trace is of the language of a tree."""
+    if tree.operator == "activity":
+        return trace == (tree.label,)
+    if tree.operator == "optional":
+        return not trace or accepts(tree.children[0], trace)
+    if tree.operator == "choice":
+        return any(accepts(child, trace) for child in tree.children)
+    if tree.operator == "loop":
+        reached, body = {0}, tree.children[0]
+        back = tree.children[1].activities if tree.children[1:] else ()
+        for end in range(1, len(trace) + 1):
+            if any(
+                accepts(body, trace[start + bool(start and back) : end])
+                for start in reached
+                if not (start and back) or trace[start : start + 1] == back
+            ):
+                reached.add(end)
+        return len(trace) in reached and bool(trace or accepts(body, ()))
+    where = {label: place for place, child in enumerate(tree.children) for label in child.activities}
+    if not where.keys() >= set(trace):
+        return False
+    places = [where[label] for label in trace]
+    own = (tuple(compress(trace, (at == place for at in places))) for place in range(len(tree.children)))
+    in_order = tree.operator == "parallel" or places == sorted(places)
+    return in_order and all(accepts(child, part) for child, part in zip(tree.children, own, strict=True))
+
+
 # -- logs -------------------------------------------------------------------------------------------------------
 
 
@@ -142,6 +186,12 @@ def sample_trace(tree: ProcessTree, rng: np.random.Generator) -> Trace:
         return sample_trace(tree.children[0], rng) if rng.random() < tree.shares[0] else ()
     if tree.operator == "choice":
         return sample_trace(tree.children[int(rng.choice(len(tree.children), p=tree.shares))], rng)
+    if tree.operator == "loop":
+        trace = sample_trace(tree.children[0], rng)
+        while rng.random() < tree.shares[0]:
+            for child in (*tree.children[1:], tree.children[0]):
+                trace += sample_trace(child, rng)
+        return trace
     traces = [sample_trace(child, rng) for child in tree.children]
     if tree.operator == "sequence":
         return tuple(label for trace in traces for label in trace)

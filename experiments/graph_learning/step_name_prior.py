@@ -11,6 +11,7 @@ from experiments.graph_learning import task_graph_edges
 from experiments.result_tables import Dot, Result, Table, Value
 from msg2 import metrics
 from msg2.formats import read_all
+from msg2.formats.graph_reader import read_truths
 from msg2.inference import infer
 from msg2.inference.likelihood.score import NameEncoder
 from msg2.progress import Progress
@@ -45,14 +46,15 @@ def run(data: Path, options: ExperimentOptions, progress: Progress) -> Result:
     chart: dict[str, dict[str, Dot]] = {}
     simulated: list[list[Value]] = []
     folder = data / "captaincook4d"
-    truths = task_graph_edges.read_task_graphs(folder)
     total = len(task_graph_edges.SETTINGS) + len(VIDEOS)
     for number, (title, file, order) in enumerate(task_graph_edges.SETTINGS):
         progress(number, total, title)
         tasks = read_all(folder / file, order=order)
+        truths = read_truths(folder / "task_graphs", [task.name for task in tasks])
         scores = {
             row: [
-                task_graph_edges.score_edges(infer(task, "likelihood", names=names), truths).f1 or 0.0 for task in tasks
+                metrics.edge_scores(infer(task, "likelihood", names=names), truths[task.name], ends=True).f1 or 0.0
+                for task in tasks
             ]
             for row, names in rows.items()
         }

@@ -136,7 +136,7 @@ def _train_model(
     from msg2.states.dataset import build_dataset
     from msg2.states.training import train_model
 
-    model, sampling = get_variant(variant).options()
+    model, sampling, *_ = get_variant(variant).options()
     training = TrainingOptions(epochs=options.epochs, warmup=options.warmup, device="cpu")
     with TemporaryDirectory() as folder:
         seen = build_dataset(task, _features(task, encode).get, text_only=True)

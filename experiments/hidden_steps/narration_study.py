@@ -40,7 +40,6 @@ from experiments.hidden_steps.protocol import (
 )
 from experiments.logistic_regression import BaselineOptions
 from experiments.provenance import fingerprint
-from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Dot, Result, Table
 from experiments.state_prediction.state_cells import states_extra_installed
 from msg2.assist.next_step_evaluation import TEST_SHARE, evaluate_ranker, train_test_split
@@ -48,6 +47,7 @@ from msg2.assist.rankers import recency
 from msg2.errors import MissingExtraError
 from msg2.inference import infer
 from msg2.progress import Progress
+from msg2.result_cache import Measurement, measure_cells
 from msg2.task import Task
 from msg2.text_encoders import text_encoder
 

@@ -34,13 +34,13 @@ from experiments.labelling.label_orders import (
     workbench_order,
 )
 from experiments.provenance import fingerprint
-from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Result
 from msg2.formats import read_all
 from msg2.inference import infer
 from msg2.labelling.alignment import Aligner, AlignmentOptions
 from msg2.labelling.drafts import LabelOptions, draft_with
 from msg2.progress import Progress
+from msg2.result_cache import Measurement, measure_cells
 from msg2.server.dataset_functions import SAMPLES
 from msg2.task import Segment, Step, Task, Video
 from msg2.text_encoders import text_encoder

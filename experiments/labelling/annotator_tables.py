@@ -9,8 +9,8 @@ import numpy as np
 
 from experiments.bootstrap_intervals import ConfidenceInterval, Numbers, ratio_interval
 from experiments.labelling.label_orders import CURVE_VIDEOS
-from experiments.result_cache import Measurement
 from experiments.result_tables import Dot, Table, Value
+from msg2.result_cache import Measurement
 
 MEASURES = ("for good", "first", "mean F1", "labels")
 """What is measured of an order, the main one first."""

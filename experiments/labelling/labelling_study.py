@@ -24,7 +24,6 @@ from experiments.hidden_steps.narration_study import listed_steps, select_tasks
 from experiments.labelling.draft_baselines import logistic_times, nearest_times, spread_times, uniform_hits
 from experiments.labelling.draft_protocol import DraftTruth, recall_interval
 from experiments.provenance import fingerprint
-from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Dot, Result, Table
 from msg2 import metrics
 from msg2.inference import infer
@@ -42,6 +41,7 @@ from msg2.labelling.drafts import (
     held_out_drafts,
 )
 from msg2.progress import Progress
+from msg2.result_cache import Measurement, measure_cells
 from msg2.task import Task, Video
 from msg2.text_encoders import text_encoder
 

@@ -18,9 +18,9 @@ from experiments.experiment_options import ExperimentOptions
 from experiments.mistake_detection.annotated_mistakes import Recipe, read_recipes
 from experiments.result_tables import Result, Table, Value
 from msg2.assist import check
+from msg2.benchmarking import learn
 from msg2.formats import read_all
 from msg2.graph import SubtaskGraph
-from msg2.inference import infer
 from msg2.progress import Progress
 from msg2.task import Absent, Task, Video
 
@@ -28,12 +28,8 @@ Learner: TypeAlias = Callable[[Task, Absent], SubtaskGraph]
 FOLDS = 5
 
 
-def _likelihood(task: Task, absent: Absent) -> SubtaskGraph:
-    return infer(task, "likelihood", absent=absent)
-
-
 def _other(method: str) -> Learner:
-    return lambda task, absent: infer(task, method)
+    return lambda task, absent: learn(task, method)
 
 
 LEARNERS: Mapping[str, Learner] = {
@@ -41,8 +37,10 @@ LEARNERS: Mapping[str, Learner] = {
         task.name, task.steps, {}, optional=task.steps
     ),
     "always-before": _other("always-before"),
+    "always-before, δ = 0.9": _other("always-before:delta=0.9"),
+    "always-before, δ = 0.8": _other("always-before:delta=0.8"),
     "msg2": _other("msg2"),
-    "likelihood": _likelihood,
+    "likelihood": lambda task, absent: learn(task, f"likelihood:absent={absent}"),
 }
 
 
@@ -70,8 +68,8 @@ def run(data: Path, options: ExperimentOptions, progress: Progress) -> Result:
     by_task: dict[str, dict[str, Any]] = {name: {} for name in LEARNERS}
     for number, task in enumerate(tasks):
         progress(number, len(tasks) + 2 * len(recipes["file"]), f"CrossTask: {task.name}")
-        for name, learn in LEARNERS.items():
-            by_task[name][task.name] = accusations(task, learn)
+        for name, learner in LEARNERS.items():
+            by_task[name][task.name] = accusations(task, learner)
     crosstask = [_crosstask_row(name, counts.values()) for name, counts in by_task.items()]
     cooking: list[list[Value]] = []
     done = len(tasks)
@@ -80,8 +78,8 @@ def run(data: Path, options: ExperimentOptions, progress: Progress) -> Result:
         for recipe in of_order:
             progress(done, len(tasks) + 2 * len(recipes["file"]), f"CaptainCook4D, {order}: {recipe.name}")
             done += 1
-            for name, learn in LEARNERS.items():
-                counts[name] += _accused_recordings(recipe, learn)
+            for name, learner in LEARNERS.items():
+                counts[name] += _accused_recordings(recipe, learner)
         cooking += [_cooking_row(name, order, of_row) for name, of_row in counts.items()]
     tables = [
         Table(
@@ -112,14 +110,14 @@ def run(data: Path, options: ExperimentOptions, progress: Progress) -> Result:
     return Result("accusations", tables, {"folds": FOLDS, "by task": by_task["likelihood"]}, chart)
 
 
-def accusations(task: Task, learn: Learner) -> dict[str, int]:
+def accusations(task: Task, learner: Learner) -> dict[str, int]:
     """Learn from four fifths of the videos and check the others, and copies of them with needed neighbours swapped.
 
     Parameters
     ----------
     task : Task
         All videos.
-    learn : callable
+    learner : callable
         From training videos to a graph.
 
     Returns
@@ -131,7 +129,7 @@ def accusations(task: Task, learn: Learner) -> dict[str, int]:
     fold = rng.permutation(len(task.videos)) % FOLDS
     counts = {"videos": 0, "accused": 0, "swapped": 0, "swapped accused": 0}
     for held_out in range(FOLDS):
-        graph = learn(task.with_videos(v for v, f in zip(task.videos, fold, strict=True) if f != held_out), "unknown")
+        graph = learner(task.with_videos(v for v, f in zip(task.videos, fold, strict=True) if f != held_out), "unknown")
         judged = [v for v, f in zip(task.videos, fold, strict=True) if f == held_out]
         swapped = [copy for video in judged if (copy := swap_needed_neighbours(video, graph, rng)) is not None]
         counts["videos"] += len(judged)
@@ -173,14 +171,14 @@ def swap_needed_neighbours(video: Video, graph: SubtaskGraph, rng: np.random.Gen
     return Video(f"{video.id} with neighbours swapped", [*segments[:place], *copy, *segments[place + 2 :]])
 
 
-def _accused_recordings(recipe: Recipe, learn: Learner) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _accused_recordings(recipe: Recipe, learner: Learner) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Recordings with an error of order or a missing step, those accused; recordings without any error, and these."""
     counts = np.zeros(4, dtype=np.int64)
     for recording in recipe.recordings:
         wrong = any(recording.out_of_order)
         if not wrong and not recording.flawless:
             continue
-        graph = learn(recipe.training(recording, flawless=False).with_first_labels(), "skipped")
+        graph = learner(recipe.training(recording, flawless=False).with_first_labels(), "skipped")
         accused = bool(check(graph, recording.video.with_first_labels(), absent="skipped").accused)
         counts += np.array([wrong, wrong and accused, not wrong, not wrong and accused], dtype=np.int64)
     return counts

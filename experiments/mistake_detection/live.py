@@ -31,7 +31,6 @@ from experiments.mistake_detection.live_followers import (
 )
 from experiments.mistake_detection.simulated_recogniser import Recogniser, Report
 from experiments.plots import grid_plot
-from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Dot, Result, Table, Value, save_plot
 from msg2.assist import Assistant
 from msg2.assist.mistakes import ACCUSED
@@ -39,6 +38,7 @@ from msg2.formats import read_all, read_graph
 from msg2.graph import SubtaskGraph
 from msg2.inference import infer
 from msg2.progress import Progress
+from msg2.result_cache import Measurement, measure_cells
 from msg2.simulation import NoiseOptions, RandomWorldOptions, SimulationOptions, random_world, simulate
 from msg2.task import Segment, Step, Task, Video
 
@@ -178,7 +178,7 @@ def run(data: Path, options: ExperimentOptions, progress: Progress) -> Result:
     names = [task.name for task in read_all(folder / ANNOTATIONS)][: chosen.recipes]
     cells = [LiveCell(name, source.title) for source in SOURCES for name in names]
     cells += [LiveCell(f"world {chosen.first_world + number}", "simulated") for number in range(chosen.worlds)]
-    engine = _engine_fingerprint()
+    engine = engine_fingerprint()
     found = measure_cells(
         cells,
         partial(_measure, folder, chosen),
@@ -296,7 +296,7 @@ def _measure(folder: Path, chosen: LiveOptions, cell: LiveCell) -> Measurement:
     if cell.source == "simulated":
         return {"judged": _judge_world(int(cell.group.split()[-1]), chosen)}
     source = next(one for one in SOURCES if one.title == cell.source)
-    recipe, steps = _learn(folder, chosen, cell.group), _learn(folder, chosen, cell.group).known.steps
+    recipe, steps = learn_recipe(folder, chosen, cell.group), learn_recipe(folder, chosen, cell.group).known.steps
     recogniser, framed = Recogniser.with_accuracy(steps, source.accuracy), source.use == "observe"
     assistant = Assistant(recipe.graph, recipe.known)
     ways = followers(recipe.known, assistant, source.use)
@@ -361,8 +361,8 @@ def _add(total: Counter[str], counts: Mapping[str, int], faultless: bool) -> Non
 
 
 @lru_cache(maxsize=2)
-def _learn(folder: Path, chosen: LiveOptions, name: str) -> LiveRecipe:
-    """What is faultless has every step, nothing marked as an error and nothing early."""
+def learn_recipe(folder: Path, chosen: LiveOptions, name: str) -> LiveRecipe:
+    """What is not followed teaches; what is faultless has every step, nothing marked as an error and nothing early."""
     path = folder / ANNOTATIONS
     (task,) = (one for one in read_all(path, order="time", repeats="keep") if one.name == name)
     marked = json.loads(path.read_text(encoding="utf-8"))
@@ -398,7 +398,7 @@ def _judge_world(seed: int, chosen: LiveOptions) -> list[tuple[float, bool]]:
     return judged
 
 
-def _engine_fingerprint() -> str:
+def engine_fingerprint() -> str:
     """Of the sources that follow a run: cells that another version measured are measured again."""
     whole = hashlib.sha256()
     for path in sorted(Path(msg2.assist.__path__[0]).glob("*.py")):

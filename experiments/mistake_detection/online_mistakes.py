@@ -15,13 +15,13 @@ from experiments.result_tables import Result, Table, Value
 from msg2.assist import check
 from msg2.assist.following import MistakeKind, Run
 from msg2.assist.mistakes import ACCUSED, ALARM, Judge, StepAssessment
+from msg2.benchmarking import learn
 from msg2.graph import SubtaskGraph
-from msg2.inference import METHODS, infer
 from msg2.metrics.detection import DetectionScores, ScoredStep, detection_auc, detection_scores
 from msg2.progress import Progress
 from msg2.task import Step, Task, Video
 
-LEARNERS = [name for name in ("msg2", "always-before", "likelihood") if name in METHODS]
+LEARNERS: Sequence[str] = ("msg2", "always-before", "always-before:delta=0.9", "always-before:delta=0.8", "likelihood")
 DEVIATION_KINDS: Sequence[MistakeKind] = ("need", "order", "repeated", "unknown step")
 
 
@@ -209,8 +209,8 @@ def pair_violations(pairs: frozenset[tuple[Step, Step]], video: Video, both: boo
 
 
 def _learn_graph(training: Task, method: str) -> SubtaskGraph:
-    options: dict[str, Any] = {"absent": "skipped"} if method == "likelihood" else {}
-    return infer(training.with_first_labels(), method, **options)  # as graphs are learnt by default
+    chosen = "likelihood:absent=skipped" if method == "likelihood" else method
+    return learn(training.with_first_labels(), chosen)  # as graphs are learnt by default
 
 
 def _position_indicator(video: Video, positions: set[int]) -> list[float]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from experiments.logistic_regression import Numbers
 from msg2.task import Step, Video
@@ -103,16 +104,21 @@ class Recogniser:
 
     def frames(self, video: Video, steps: Sequence[Step], rng: np.random.Generator) -> Iterator[Report]:
         """Five reports a second, with noise that lasts."""
-        nothing = len(steps)
-        length = int(max(segment.end or 0.0 for segment in video.segments) * FRAMES_PER_SECOND) + 1
-        shown = np.full(length, nothing)
-        for segment in sorted(video.segments, key=lambda segment: segment.start or 0.0):
-            first, last = (int((time or 0.0) * FRAMES_PER_SECOND) for time in (segment.start, segment.end))
-            shown[first:last] = steps.index(segment.step)
+        nothing, shown = len(steps), frame_labels(video, steps)
         noise = rng.normal(size=nothing + 1)
         for number, truth in enumerate(shown.tolist()):
             noise = NOISE_MEMORY * noise + math.sqrt(1 - NOISE_MEMORY**2) * rng.normal(size=nothing + 1)
             yield Report(number / FRAMES_PER_SECOND, self.probabilities(truth, noise))
+
+
+def frame_labels(video: Video, steps: Sequence[Step]) -> NDArray[np.intp]:
+    """The step of each frame, `len(steps)` where nothing is done; of overlapping segments, the one that began last."""
+    length = int(max(segment.end or 0.0 for segment in video.segments) * FRAMES_PER_SECOND) + 1
+    shown = np.full(length, len(steps), dtype=np.intp)
+    for segment in sorted(video.segments, key=lambda segment: segment.start or 0.0):
+        first, last = (int((time or 0.0) * FRAMES_PER_SECOND) for time in (segment.start, segment.end))
+        shown[first:last] = steps.index(segment.step)
+    return shown
 
 
 def name_similarity(steps: Sequence[Step]) -> Numbers:

@@ -68,7 +68,7 @@ def completion_table(options: ExperimentOptions, progress: Progress) -> Table:
 
 
 def _run_pipeline(simulation: Simulation, quick: bool, progress: Progress) -> pipeline.TaskRun:
-    options = RunOptions(epochs=1, warmup=1, seed=SEED) if quick else RunOptions(seed=SEED)
+    options = RunOptions(epochs=1, states={"warmup": 1}, seed=SEED) if quick else RunOptions(seed=SEED)
     with TemporaryDirectory() as place:
         folder = Path(place)
         write_simulation(folder, simulation, SEED, features=True)

@@ -27,9 +27,9 @@ from experiments.process_discovery.contest_models import (
     traces_of,
 )
 from experiments.process_discovery.trace_scorers import SCORERS, score_pairs
-from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Result, Table, Value
 from msg2.progress import Progress
+from msg2.result_cache import Measurement, measure_cells
 
 THRESHOLDS = (0.0, 0.2)
 """Noise thresholds of the inductive miner."""

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from experiments.experiment_options import ExperimentOptions
-from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Result, Table, Value
 from experiments.state_prediction.state_cells import (
     ROWS,
@@ -26,6 +25,7 @@ from msg2 import metrics
 from msg2.inference import infer
 from msg2.metrics.calibration import NextStepPrediction, score_calibration
 from msg2.progress import Progress
+from msg2.result_cache import Measurement, measure_cells
 from msg2.simulation import NoiseOptions, Simulation, household_world, household_worlds, simulate, simulate_features
 from msg2.simulation.simulated_features import FeatureOptions
 from msg2.simulation.simulator import SimulationOptions
@@ -110,7 +110,11 @@ def measure_filling(
         filled = {way: simulation.task if chosen is None else model.fill(chosen) for way, chosen in ways.items()}
     assert model.calibration is not None
     return {
-        "calibration": {"labels": model.calibration.labels, "error": model.calibration.error, "note": model.note},
+        "calibration": {
+            "labels": model.calibration.labels,
+            "error": model.calibration.error,
+            "note": model.note(FillOptions()),
+        },
         **{way: _judge(task, simulation) for way, task in filled.items()},
     }
 

@@ -17,7 +17,6 @@ from typing import Any
 from experiments.experiment_options import ExperimentOptions
 from experiments.rendering.scenes import RenderOptions
 from experiments.rendering.video_writer import write_videos
-from experiments.result_cache import Measurement, measure_in_parallel
 from experiments.result_tables import Result, Table, Value
 from experiments.state_prediction.state_cells import LABELS, ORACLE, PROBE, StateCell, StateStudyOptions, measure_row
 from experiments.state_prediction.state_summary import StateSummary, finite_or_none, nan_mean
@@ -28,6 +27,7 @@ from msg2.formats.feature_store import open_store
 from msg2.formats.video_files import find_video_files
 from msg2.media.feature_extraction import ExtractionOptions, extract_features
 from msg2.progress import Progress, collect_logs
+from msg2.result_cache import Measurement, measure_in_parallel
 from msg2.simulation import NoiseOptions, household_world, household_worlds, simulate
 from msg2.simulation.simulated_features import FeatureOptions
 from msg2.simulation.simulator import SimulationOptions

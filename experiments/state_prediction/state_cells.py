@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from experiments.experiment_options import ExperimentOptions
-from experiments.result_cache import Measurement
 from experiments.state_prediction.linear_probe import frame_examples, probe_accuracy
 from msg2 import metrics
 from msg2.errors import optional_dependency
@@ -23,6 +22,7 @@ from msg2.formats.feature_store import VideoFeatures
 from msg2.inference import infer
 from msg2.inference.delta import Delta
 from msg2.metrics.detection import additions, roc_auc
+from msg2.result_cache import Measurement
 from msg2.simulation import NoiseOptions, Simulation, household_world, household_worlds, simulate, simulate_features
 from msg2.simulation.simulated_features import FeatureOptions
 from msg2.simulation.simulator import SimulationOptions
@@ -310,7 +310,7 @@ def train_predictor(
         from msg2.states.training import train_model
 
     encoder = {} if row.encoder is None else {"encoder": getattr(options, row.encoder)}
-    model, sampling = get_variant(row.variant).options(**encoder)
+    model, sampling, *_ = get_variant(row.variant).options(**encoder)
     training = replace(options.transformers if model.context else options.evidence_models, seed=seed)
     dataset = build_dataset(simulation.task, seen.get, text_only=model.inputs == "text")
     with tempfile.TemporaryDirectory() as folder:

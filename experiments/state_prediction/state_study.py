@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import logging
+import time
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from experiments.experiment_options import ExperimentOptions
-from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Result
 from experiments.state_prediction.state_cells import (
     StateCell,
@@ -22,6 +22,7 @@ from experiments.state_prediction.state_cells import (
 from experiments.state_prediction.state_summary import StateSummary
 from experiments.state_prediction.state_tables import ablation_chart, state_tables
 from msg2.progress import Progress
+from msg2.result_cache import Measurement, measure_cells
 
 _log = logging.getLogger(__name__)
 
@@ -76,13 +77,17 @@ def state_result(options: StateStudyOptions, file: Path | None, jobs: int, progr
     return Result("states", made, {"options": asdict(options), "cells": kept}, ablation_chart(made))
 
 
-def measure_all_cells(options: StateStudyOptions, **how: Any) -> dict[StateCell, Measurement]:
+def measure_all_cells(
+    options: StateStudyOptions, seconds: float = float("inf"), **how: Any
+) -> dict[StateCell, Measurement]:
     """All cells of the experiment; `how` is for `measure_cells`.
 
     Parameters
     ----------
     options : StateStudyOptions
         What can be set.
+    seconds : float
+        After so many, no more cells are begun.
     **how
         As in `measure_cells`.
 
@@ -93,10 +98,15 @@ def measure_all_cells(options: StateStudyOptions, **how: Any) -> dict[StateCell,
     """
     return measure_cells(
         plan_cells(options),
-        partial(measure_cell, options=options),
+        partial(_measure_in_time, options=options, deadline=time.monotonic() + seconds),
         cell_options=partial(cell_options, options=options),
         **how,
     )
+
+
+def _measure_in_time(cell: StateCell, options: StateStudyOptions, deadline: float) -> Measurement | None:
+    """Measure a cell; None after the deadline, a time of the monotonic clock of this machine."""
+    return measure_cell(cell, options) if time.monotonic() < deadline else None
 
 
 def _log_progress(done: int, total: int | None, message: str) -> None:

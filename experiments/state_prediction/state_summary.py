@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from experiments.bootstrap_intervals import ConfidenceInterval, Numbers
-from experiments.result_cache import Measurement
 from experiments.state_prediction.state_cells import LABELS, ROWS, StateCell, StateStudyOptions
+from msg2.result_cache import Measurement
 from msg2.simulation import household_worlds
 from msg2.simulation.simulated_features import FeatureOptions
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from msg2 import metrics
     from msg2.assist import Assistant, check, check_online, evaluate_next_step, forecast, next_steps
+    from msg2.benchmarking import benchmark
     from msg2.errors import InputError
     from msg2.estimator import SubtaskGraphEstimator
     from msg2.formats import read, read_all, summarize, write
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "assist": ("Assistant", "check", "check_online", "evaluate_next_step", "forecast", "next_steps"),
+    "benchmarking": ("benchmark",),
     "errors": ("InputError",),
     "estimator": ("SubtaskGraphEstimator",),
     "formats": ("load", "read", "read_all", "summarize", "write"),
@@ -41,9 +43,9 @@ _NAMES = {
 
 __all__ = [
     "Assistant", "Constraints", "InputError", "Segment", "Sentence", "SubtaskGraph", "SubtaskGraphEstimator",
-    "Task", "Video", "check", "check_online", "evaluate_next_step", "forecast", "from_dataframe", "infer",
-    "infer_all", "label", "load", "merge_graphs", "metrics", "next_steps", "read", "read_all", "run", "summarize",
-    "sweep", "to_dataframe", "write",
+    "Task", "Video", "benchmark", "check", "check_online", "evaluate_next_step", "forecast", "from_dataframe",
+    "infer", "infer_all", "label", "load", "merge_graphs", "metrics", "next_steps", "read", "read_all", "run",
+    "summarize", "sweep", "to_dataframe", "write",
 ]  # fmt: skip
 
 

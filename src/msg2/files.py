@@ -60,6 +60,17 @@ def write_together(contents: Mapping[Path, FileContent]) -> None:
         _sync_folder(folder)
 
 
+def append_line(path: Path, line: str) -> None:
+    """Append a line to a file; a last line that was cut off when somebody wrote it is dropped first."""
+    with _os_errors_at(path), path.open("ab+") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.seek(0)
+                file.truncate(file.read().rfind(b"\n") + 1)
+        file.write(f"{line}\n".encode())
+
+
 def _stage(path: Path, pieces: Iterable[bytes], undo: ExitStack) -> Path:
     """Write a temporary file beside `path`; `undo` removes it, and the folders made for it."""
     for folder in reversed([folder for folder in path.parents if not folder.exists()]):

@@ -117,10 +117,11 @@ def _words(schema: JsonSchema) -> list[str]:
     return [str(schema["const"])] if "const" in schema else cast(list[str], schema.get("enum", []))
 
 
+_TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 _TYPES: Mapping[object, tuple[Kind, str, Callable[[str], OptionValue]]] = {
     "number": ("number", "a number", float),
     "integer": ("integer", "a whole number", int),
-    "boolean": ("boolean", "true or false", lambda word: {"true": True, "false": False}[word.lower()]),
+    "boolean": ("boolean", "true or false", lambda word: _TRUTH[word.lower()]),
     "string": ("text", "text", str),
     "array": ("numbers", "numbers with commas between them", lambda text: tuple(map(float, text.split(",")))),
 }

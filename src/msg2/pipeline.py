@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ from msg2.drawing.page_parts import comparison_section, filling_section
 from msg2.drawing.plots import order_by_completion, timeline
 from msg2.errors import InputError, MissingExtraError
 from msg2.files import write_together
-from msg2.formats import read_graph
 from msg2.formats.captions import CAPTION_SUFFIXES
 from msg2.formats.conversion import Demonstrations, to_tasks_with_repeats
-from msg2.formats.feature_store import FeatureStore, open_store
+from msg2.formats.feature_import import array_files, import_features
+from msg2.formats.feature_store import FeatureStore, is_feature_store, open_store
+from msg2.formats.graph_reader import read_truths
 from msg2.formats.reading import choose_task
 from msg2.formats.step_table import to_csv
 from msg2.formats.video_files import MEDIA_SUFFIXES, require_video_files
@@ -34,9 +35,8 @@ from msg2.progress import LOGGER, Progress, no_progress, prefix_messages, quiet_
 from msg2.simulation import household_world, simulate
 from msg2.simulation.simulated_features import write_simulation
 from msg2.simulation.simulator import SimulationOptions
-from msg2.states.configuration import VARIANT, FillOptions, TrainingOptions
+from msg2.states.configuration import VARIANT, FillOptions, get_variant
 from msg2.task import Step, Task
-from msg2.text import short_repr
 
 DEMO_WORLD = "Make Coffee"
 """The household world that `msg2 demo` shows."""
@@ -44,20 +44,29 @@ DEMO_WORLD = "Make Coffee"
 
 @options_class
 class RunOptions:
-    """The pipeline (`msg2 run`, `msg2 demo`): a state model that trains in seconds, then the usual inference."""
+    """The pipeline (`msg2 run`, `msg2 demo`): the state model, then the usual inference."""
 
     variant: str = VARIANT
     """A name in `msg2.states.configuration.VARIANTS`."""
     encoder: str | None = None
     """The transformer, instead of the variant's own."""
-    epochs: Count = 60
-    """Passes over the training videos."""
-    warmup: NonNegativeInteger = 10
-    """Steps; so short a training has no time for more."""
+    epochs: Count | None = None
+    """Passes over the training videos, instead of the variant's own."""
+    states: Mapping[str, object] = field(default_factory=dict)
+    """Other options of the state model, its sampling, training and filling, that differ from the variant's own; by
+    the names of `msg2.states.configuration.STATE_OPTIONS`."""
     method: str = DEFAULT_METHOD
     """How graphs are learned."""
     seed: NonNegativeInteger = 0
     """Everything random follows from it."""
+
+    def state_changes(self) -> dict[str, Any]:
+        """What differs from the variant, checked."""
+        given: dict[str, Any] = {"encoder": self.encoder, "epochs": self.epochs}
+        changes = {name: value for name, value in given.items() if value is not None}
+        changes |= {"seed": self.seed, **self.states}
+        get_variant(self.variant).options(**changes)
+        return changes
 
 
 _PAGE = "page.html"
@@ -117,13 +126,11 @@ def run_task(
     addresses = None if media is None else drawing.find_video_links(task, media, folder / _PAGE)
     if truth is not None:  # the same for a truth about something else
         metrics.match_step_names(SubtaskGraph(task.name, task.steps, {}), truth)
-    training = TrainingOptions(epochs=options.epochs, warmup=options.warmup, seed=options.seed)
-    states.train_task(
-        task, store, folder / "model", variant=options.variant, encoder=options.encoder, training=training,
-        progress=progress,
-    )  # fmt: skip
-    trained = states.load_trained_model(folder / "model", task, store)
-    filled = trained.fill(FillOptions())
+    changes = options.state_changes()
+    chosen = get_variant(options.variant).options(**changes)
+    states.train_task(task, store, folder / "model", variant=options.variant, progress=progress, **changes)
+    trained = states.load_trained_model(folder / "model", task, store, chosen.training.device)
+    filled = trained.fill(chosen.filling)
     graphs = {
         name: infer(labels.with_first_labels(), options.method, seed=options.seed, **inference)
         for name, labels in (("before", task), ("after", filled))
@@ -131,7 +138,7 @@ def run_task(
     scores = {} if truth is None else {name: metrics.score_graph(graphs[name], truth, task) for name in graphs}
     result = TaskRun(
         filled, filled.labels - task.labels, graphs["before"], graphs["after"], scores,
-        None if performed is None else additions(filled, performed), trained.note or str(trained.calibration), {},
+        None if performed is None else additions(filled, performed), trained.describe_filling(chosen.filling), {},
     )  # fmt: skip
     true = None if truth is None else metrics.match_step_names(truth, result.after)
     sections = filling_section(filled, performed) + comparison_section(drawing.svg(result.before), scores)
@@ -202,6 +209,7 @@ def run(
     *,
     steps: str | Path | None = None,
     features: str | Path | None = None,
+    fps: float | None = None,
     captions: str | Path | None = None,
     truth: str | Path | None = None,
     task: str | None = None,
@@ -226,7 +234,10 @@ def run(
     steps : path, optional
         Names of the steps, where labels are drafted.
     features : path, optional
-        The feature store of the videos; by default they are extracted, or found beside the labels.
+        The feature store of the videos, or a folder of vectors as `msg2 features import` reads it; by default they
+        are extracted, or found beside the labels.
+    fps : float, optional
+        Rows per second of such vectors, where their files do not say.
     captions : path, optional
         Folder of captions; by default those beside the videos.
     truth : path, optional
@@ -258,6 +269,7 @@ def run(
     >>> coffee.after.show("graph.html")  # doctest: +SKIP
     """
     options, out = options or RunOptions(), Path(out)
+    options.state_changes()  # refuse unknown options before the work, not after it
     extraction = extraction or ExtractionOptions()
     folder = Path(data) if isinstance(data, str | PathLike) else None
     if folder is not None and labels is None and (steps is not None or _is_narration_only(folder)):
@@ -272,7 +284,8 @@ def run(
     where = inputs.labels if isinstance(inputs.labels, str | Path) else "the labels"
     tasks = to_tasks_with_repeats(inputs.labels)
     tasks = tasks if task is None else [choose_task(tasks, task, where)]
-    graphs = _read_truths(Path(truth) if truth is not None else inputs.truth, tasks)
+    truths = truth or inputs.truth
+    graphs = {} if truths is None else read_truths(truths, [task.name for task in tasks])
     true_tasks = [] if inputs.performed is None else to_tasks_with_repeats(inputs.performed)
     performed = {each.name: each for each in true_tasks}
     states.require_torch()
@@ -288,6 +301,9 @@ def run(
         for video in extract_features(files, known, extraction, jobs=jobs, progress=progress):
             if video.failure is not None:
                 LOGGER.warning("%s has no features: %s", video.video, video.failure)
+    elif not is_feature_store(Path(known)) and array_files(Path(known)):
+        import_features(known, out / "features", fps)
+        known = out / "features"
     from msg2.states.task_models import trainable_tasks  # needs PyTorch
 
     store = open_store(known)
@@ -321,20 +337,6 @@ def _run_drafts(drafted: LabelResult, out: Path, options: RunOptions, inference:
     contents = {"labels": ("labels.csv", to_csv([drafted.task])), "after": ("graph.json", graph.dumps())}
     files = _write_files(out, contents | {"page": (_PAGE, page)})
     return TaskRun(drafted.task, drafted.drafted, graph, graph, {}, None, " ".join(drafted.notes), files)
-
-
-def _read_truths(path: Path | None, tasks: Sequence[Task]) -> dict[str, SubtaskGraph]:
-    """Task -> its true graph: a graph file of the only task, or of the one of its name; or a folder of such files."""
-    if path is None:
-        return {}
-    graphs = [read_graph(file) for file in sorted(path.glob("*.json"))] if path.is_dir() else [read_graph(path)]
-    if len(graphs) == len(tasks) == 1:
-        return {tasks[0].name: graphs[0]}
-    by_name = {graph.task: graph for graph in graphs}
-    if not by_name.keys() & {task.name for task in tasks}:
-        what = f"is about {short_repr(graphs[0].task)}, which is no task of the data" if graphs else "holds no graph"
-        raise InputError(what, where=path, hint="name one graph file, or a folder with one per task")
-    return by_name
 
 
 # -- the demonstration ------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ Videos with the same steps in the same order are one *run*, whose starts and end
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
@@ -35,6 +35,8 @@ _NO_END = np.iinfo(np.int16).max
 """The end of a step that a variant does not show; its start is -1. So it is neither before nor after anything."""
 _PAIRS_AT_ONCE = 2_000_000
 """Pairs of steps that are compared at a time; more do not fit into the cache of a processor."""
+_CLEARLY = 2.0
+"""Standard deviations by which a share is above another one."""
 
 
 class RepeatedVideoError(InputError):
@@ -137,11 +139,6 @@ class Sequences:
         videos = tuple(chain.from_iterable(part.videos for part in parts))
         return replace(self, videos=videos, run_of_video=run_of_video, run=run, step=step, start=start, end=end)
 
-    def first_occurrences(self) -> Sequences:
-        """Only the first occurrence of each step in each run: counts then are counts of videos."""
-        again = self.is_again
-        return self._with_labels(~again) if again.any() else self
-
     @property
     def is_again(self) -> NDArray[np.bool_]:
         """Whether each occurrence repeats a step of its run, shape (occurrences,)."""
@@ -172,13 +169,26 @@ class Sequences:
             completed &= ~((self.ended[run] == start) & self.instant[run] & instants[:, None])
         return completed
 
-    def completed_at(self, step: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.bool_]]]:
-        """Yield runs (rows,) and completion vectors (rows, steps) at the occurrences of a step, block by block."""
+    def completed_at(
+        self, step: int, or_running: bool = False
+    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.bool_]]]:
+        """Yield runs (rows,) and completion vectors (rows, steps) at the occurrences of a step, block by block.
+
+        With `or_running`, what happens at the same time or overlaps counts as completed.
+        """
         chosen = np.flatnonzero(self.step == step)
         rows = max(1, _BLOCK // len(self.steps))
+        first_start = np.full((len(self.weight), len(self.steps)) if or_running else 0, _NEVER, dtype=np.int32)
+        if or_running:
+            np.minimum.at(first_start, (self.run, self.step), self.start)
         for low in range(0, len(chosen), rows):
             part = chosen[low : low + rows]
             completed = self.completed(part)
+            if or_running:
+                began, start, end = first_start[self.run[part]], self.start[part, None], self.end[part, None]
+                completed |= began < end
+                if (start == end).any():
+                    completed |= (began == start) & (start == end) & self.instant[self.run[part]]
             completed[:, step] = False
             yield self.run[part], completed
 
@@ -225,6 +235,31 @@ class Sequences:
         return replace(self, run=run, step=step, start=start, end=end)
 
 
+class LastTimes:
+    """When each step was done last in each run; steps are columns, in the order of `names`."""
+
+    def __init__(self, sequences: Sequences, names: Iterable[Step]) -> None:
+        place = {name: column for column, name in enumerate(sequences.steps)}
+        columns = [place[name] for name in names]
+        start, end = np.full((2, len(sequences.weight), len(sequences.steps)), -1, dtype=np.int32)
+        np.maximum.at(start, (sequences.run, sequences.step), sequences.start)
+        np.maximum.at(end, (sequences.run, sequences.step), sequences.end)
+        self.weight = sequences.weight
+        self._start, self._end = start[:, columns], end[:, columns]
+        self._instant = self._start == self._end
+
+    def after(self, step: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int64]]:
+        """Of the runs with a step: what begins after it was done last, and what does not, shape (R, N); and weights.
+
+        What comes at the same time as the last one, or overlaps with it, does neither.
+        """
+        there = self._end[:, step] >= 0
+        start, end, instant = self._start[there], self._end[there], self._instant[there]
+        same = instant & instant[:, [step]] & (start == start[:, [step]])
+        follows = (start >= end[:, [step]]) & ~same
+        return follows, (end <= start[:, [step]]) & ~follows & ~same, self.weight[there]
+
+
 @dataclass(frozen=True, eq=False)
 class Variants:
     """V variants of runs of N steps: videos with the same partial order. a came before b where end[a] ≤ start[b]."""
@@ -266,11 +301,6 @@ class Variants:
         """Which steps a variant shows, shape (V, N)."""
         return np.asarray(self.start >= 0)
 
-    def presence(self) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Count the sets of steps that videos show: which steps, shape (P, N), and the videos of each, shape (P,)."""
-        chosen, inverse = unique_rows(self.shown)
-        return self.shown[chosen], np.bincount(inverse, self.weight).astype(np.int64)
-
     @cached_property
     def before(self) -> NDArray[np.int64]:
         """[a, b]: the videos in which a came before b, shape (N, N)."""
@@ -279,6 +309,56 @@ class Variants:
             earlier = self.end[low:high, :, None] <= self.start[low:high, None, :]
             counts += np.tensordot(self.weight[low:high].astype(np.float64), earlier, axes=1).astype(np.int64)
         return counts
+
+    @cached_property
+    def together(self) -> NDArray[np.int64]:
+        """[a, b]: the videos in which neither came before the other, at the same time or overlapping, shape (N, N)."""
+        shown = self.shown.astype(np.float64)
+        both = ((shown.T * self.weight) @ shown).astype(np.int64)
+        return np.asarray((both - self.before - self.before.T) * ~np.eye(len(self.steps), dtype=np.bool_))
+
+    @cached_property
+    def mostly_together(self) -> NDArray[np.bool_]:
+        """The pairs that clearly more than two thirds of the videos with both have at the same time, shape (N, N)."""
+        both = self.before + self.before.T + self.together
+        return np.asarray(self.together > both * 2 / 3 + _CLEARLY * np.sqrt(both * 2 / 9))
+
+    def in_canonical_order(self) -> Variants:
+        """The same with steps and rows in an order that the videos determine: names never decide between equals."""
+        steps = np.lexsort((self._step_codes, self.repeated, self.before.sum(axis=0)))
+        start, end = self.start[:, steps], self.end[:, steps]
+        rows, _ = unique_rows(start, end)
+        names = tuple(self.steps[place] for place in steps.tolist())
+        return Variants(names, start[rows], end[rows], self.weight[rows], self.repeated[steps])
+
+    @cached_property
+    def twins(self) -> list[tuple[int, int]]:
+        """The pairs of steps that may change names without changing anything: nothing tells them apart."""
+        alike = (self._step_codes[:, None] == self._step_codes) & self.shown.any(axis=0)
+        rows = np.hstack([self.start, self.end])
+        pairs = []
+        for a, b in np.argwhere(np.triu(alike, 1)).tolist():
+            swapped = np.arange(len(self.steps))
+            swapped[[a, b]] = b, a
+            both = np.vstack([rows, np.hstack([self.start[:, swapped], self.end[:, swapped]])])
+            which = np.unique(both, axis=0, return_inverse=True)[1].reshape(2, -1)
+            own, other = (np.bincount(row, self.weight, which.max(initial=0) + 1) for row in which)
+            if (own == other).all() and self.repeated[a] == self.repeated[b]:
+                pairs.append((a, b))
+        return pairs
+
+    @cached_property
+    def _step_codes(self) -> NDArray[np.uint64]:
+        """A number for each step that says when it comes in each run, and which others then; names play no part."""
+        code = np.zeros(len(self.steps), np.uint64)
+        when = _mix(self.start.astype(np.uint64) * _FACTORS[0] + self.end.astype(np.uint64) * _FACTORS[1])
+        while True:
+            each = _mix(when + code * _FACTORS[2])
+            run = _mix(each.sum(axis=1, dtype=np.uint64))[:, None]
+            told = (_mix(each + run) * self.weight.astype(np.uint64)[:, None]).sum(axis=0, dtype=np.uint64)
+            if len(np.unique(told)) == len(np.unique(code)):
+                return code
+            code = told
 
     def sample(self, labels: int) -> Variants:
         """Take an evenly spread sample of videos with about this many labels, or everything if there are no more."""
@@ -354,6 +434,12 @@ def _first_equal_run(
     seen: dict[tuple[bytes, ...], int] = {}  # two have one code by chance: compare the labels themselves
     runs = ((tuple(values[low:high].tobytes() for values in labels)) for low, high in pairwise(first.tolist()))
     return np.array([seen.setdefault(own, number) for number, own in enumerate(runs)], np.intp)
+
+
+def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Scatter numbers, as SplitMix64 does."""
+    values = (values ^ (values >> np.uint64(31))) * _FACTORS[1]
+    return np.asarray(values ^ (values >> np.uint64(29)))
 
 
 def unique_rows(*tables: NDArray[np.int16] | NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

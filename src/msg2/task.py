@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from msg2.errors import InputError
 from msg2.text import name_fault, short_repr
@@ -311,7 +311,11 @@ class Task:
 
     def order_by_start(self) -> Task:
         """Order overlapping segments by their start; see `Video.order_by_start`."""
-        return self.with_videos(video.order_by_start() for video in self)
+        cut = self.with_videos(video.order_by_start() for video in self)
+        if not isinstance(self._labels, LabelColumns):
+            return cut
+        columns = replace(cut.columns, began=self._labels.began)
+        return Task.from_columns(self.name, self.steps, columns, self.absent)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -324,6 +328,9 @@ class LabelColumns:
     start: NDArray[np.float64]
     end: NDArray[np.float64]
     is_timed: bool = True
+    began: NDArray[np.int64] | None = None
+    """Where the data has dates: when each video began, in microseconds since 1970; `NO_DATE` without labels."""
+    NO_DATE: ClassVar[int] = -(2**63)
 
     def __len__(self) -> int:
         return len(self.videos)
@@ -355,7 +362,7 @@ class LabelColumns:
         if not self.is_timed:  # count anew
             place = np.arange(len(video)) - np.searchsorted(video, video)
             start, end = place.astype(np.float64), place + 1.0
-        return LabelColumns(self.videos, video, self.step[first], start, end, self.is_timed)
+        return LabelColumns(self.videos, video, self.step[first], start, end, self.is_timed, self.began)
 
     def select(self, places: Sequence[int]) -> LabelColumns:
         """The labels of some of the videos, whose places ascend."""
@@ -366,7 +373,8 @@ class LabelColumns:
         length = high - low
         own = np.arange(length.sum()) + np.repeat(low - np.cumsum(length) + length, length)
         video = np.repeat(np.arange(len(names), dtype=np.int32), length)
-        return LabelColumns(names, video, self.step[own], self.start[own], self.end[own], self.is_timed)
+        began = None if self.began is None else self.began[list(places)]
+        return LabelColumns(names, video, self.step[own], self.start[own], self.end[own], self.is_timed, began)
 
     def make_videos(self, steps: Sequence[Step]) -> Iterator[Video]:
         """Make the videos, one after the other; `steps` are the names of the steps."""

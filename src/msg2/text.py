@@ -92,6 +92,15 @@ def join_names(names: Iterable[str], *, most: int = 10, limit: int = 60) -> str:
     return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
 
 
+def time_unit(seconds: float) -> tuple[int, str]:
+    """The unit in which people tell a time of so many seconds, and how many seconds it has."""
+    if seconds >= 2 * 86_400:
+        return 86_400, "days"
+    if seconds >= 2 * 3600:
+        return 3600, "hours"
+    return (60, "minutes") if seconds >= 2 * 60 else (1, "seconds")
+
+
 def join_counts(counts: Mapping[str, int]) -> str:
     """Names in quotes, sorted, each with its count in brackets; the first ten."""
     return ", ".join(f"{short_repr(name)} ({count})" for name, count in sorted(counts.items())[:10])

@@ -8,11 +8,12 @@ is loaded.
 import hashlib
 import logging
 import math
+import os
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
@@ -105,6 +106,8 @@ class HashedWords:
 # -- pretrained models ------------------------------------------------------------------------------------------
 
 _log = logging.getLogger(__name__)
+ALLOW_PICKLE = "MSG2_ALLOW_PICKLE"
+"""Variable of the environment: weights of the hub may also be pickles, which PyTorch reads without running anything."""
 _FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
 """What is fetched of a model on the hub: weights as safetensors, which hold numbers and nothing that could be run."""
 
@@ -145,11 +148,29 @@ def find_checkpoint(path: str | Path, wanted: str) -> Checkpoint:
     except (OSError, ValueError) as error:
         raise wrong_model_error(path, wanted, NOT_FOUND) from error
     if not [*folder.rglob("*.safetensors")]:
-        hint = f"name a revision that has them, such as {name}@refs/pr/1, or convert it and give its folder"
-        raise InputError("has no weights as safetensors on the Hugging Face hub", where=path, hint=hint)
+        if not os.environ.get(ALLOW_PICKLE):
+            what = "has no weights as safetensors on the Hugging Face hub"
+            raise InputError(what, where=path, hint=_hint_at_safetensors(name))
+        _log.warning("%s has its weights in a pickle, which is read as numbers only (--allow-pickle)", path)
+        patterns = [*_FILES, "pytorch_model*.bin"]
+        folder = Path(huggingface_hub.snapshot_download(name, revision=revision or None, allow_patterns=patterns))
     if not revision:
         _log.warning("%s is the newest of its revisions; %s@%s is always this one", name, name, folder.name)
     return Checkpoint(name, folder)
+
+
+def _hint_at_safetensors(name: str) -> str:
+    """Name the newest pull request that converts the weights, if the hub tells of one, and other ways out."""
+    import huggingface_hub
+
+    hub, revision = huggingface_hub.HfApi(), "refs/pr/1 if that has them"
+    with suppress(Exception):  # whatever keeps the hub from telling, it is only a hint
+        requests = hub.list_repo_refs(name, include_pull_requests=True).pull_requests or []
+        for ref in sorted((request.ref for request in requests), key=lambda ref: -int(ref.rpartition("/")[2])):
+            if any(file.endswith(".safetensors") for file in hub.list_repo_files(name, revision=ref)):
+                revision = f"{ref} (anyone may have proposed that: look at it first)"
+                break
+    return f"ask for {name}@{revision}, or say: msg2 --allow-pickle …"
 
 
 NOT_FOUND = "there is no such folder, and none came from the Hugging Face hub"

@@ -35,7 +35,7 @@ def kitchen(videos: int = 40) -> Task:
             names.insert(rng.randrange(0, 3), "butter")
         if rng.random() < 1 / 3:
             names.append("sugar")
-        segments = [Segment(name, 10 * place, 10 * place + 5) for place, name in enumerate(names)]
+        segments = [Segment(name, 10 * place, 10 * place + 8) for place, name in enumerate(names)]
         found.append(Video(f"v{number}", segments))
     return Task("toast", STEPS, found)
 

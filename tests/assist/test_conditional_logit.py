@@ -76,8 +76,8 @@ def test_the_penalty_with_the_best_held_out_likelihood_is_chosen() -> None:
     trials = [(random_choices(rng), random_choices(rng)) for _ in range(2)]
     grid = [Penalty(terms, weights) for terms in (100.0, 1.0) for weights in (100.0, 1.0)]
     likelihood = [sum(fit_conditional_logit(a, p, np.zeros(2)).log_likelihood(b) for a, b in trials) for p in grid]
-    assert best_penalty(trials, np.zeros(2), grid) == grid[int(np.argmax(likelihood))]
-    assert grid[0] == best_penalty([], np.zeros(2), grid) == Penalty(100.0, 100.0)
+    assert best_penalty(trials, np.zeros(2), grid)[0] == grid[int(np.argmax(likelihood))]
+    assert best_penalty([], np.zeros(2), grid) == (Penalty(100.0, 100.0), None)
 
 
 def test_the_minimum_of_a_parabola() -> None:

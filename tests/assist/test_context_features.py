@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from msg2.assist.following import RunStateTracker
-from msg2.assist.learned_forecaster import (
+from msg2.assist.contexts import (
     COUNT_FEATURES,
     GraphFeatures,
     PastChoices,
@@ -17,6 +18,8 @@ from msg2.assist.learned_forecaster import (
     encode_contexts,
     similarity_features,
 )
+from msg2.graph import SubtaskGraph
+from tests.assist.deviation_examples import graphs_of_all_kinds
 from tests.assist.forecast_examples import GRAPH, NAMES
 
 
@@ -55,9 +58,22 @@ def test_similar_situations_by_brute_force() -> None:
 
 
 def test_the_graph_as_features() -> None:
-    features = GraphFeatures(RunStateTracker(GRAPH), rho=0.5).of(encode_contexts([(0,), (0, 1)], 4))
+    features = GraphFeatures(GRAPH, rho=0.5).of(encode_contexts([(0,), (0, 1)], 4))
     of = {name: GRAPH.steps.index(name) for name in NAMES}
     assert features[0, of["c"]].tolist() == [0, 0, 1]  # b is missing
     assert features[1, of["c"]].tolist() == [1, 1, 0]
     assert features[1, of["d"]].tolist() == [1, 0.25, 0]
     assert features[1, of["a"]].tolist() == [0, 0, 0]
+
+
+@given(graphs_of_all_kinds(), st.data())
+def test_features_of_many_contexts_are_those_that_the_tracker_finds_one_by_one(
+    graph: SubtaskGraph, data: st.DataObject
+) -> None:
+    size = len(graph.steps)
+    orders = data.draw(st.lists(st.permutations(range(size)), min_size=1, max_size=4))
+    contexts = encode_contexts([tuple(order[:length]) for order in orders for length in range(size)], size)
+    features = GraphFeatures(graph, rho=0.9)
+    if graph.preconditions:
+        one_by_one = np.array([features._row(prefix) for prefix in contexts.prefixes])
+        assert features.of(contexts) == pytest.approx(one_by_one)

@@ -30,7 +30,7 @@ def test_a_step_too_early_then_the_one_it_lacked() -> None:
     early, late, again = deviations(CHAIN, untimed(["fry", "dip", "dip"]))
     assert early == (Deviation("need", "fry", None, step("dip")),)
     assert late == (Deviation("order", "dip", "fry", step("dip")), Deviation("need", "dip", None, step("whisk")))
-    assert again == (Deviation("repeated", "dip"), Deviation("need", "dip", None, step("whisk")))
+    assert again == (Deviation("repeated", "dip", "dip"), Deviation("need", "dip", None, step("whisk")))
 
 
 def test_of_two_ways_neither_is_skipped() -> None:
@@ -45,7 +45,7 @@ def test_after_if_done_and_never_both() -> None:
     *_, leaves = deviations(TEA, untimed(["boil", "bag", "leaves"]))
     assert leaves == (Deviation("exclusive", "leaves", "bag", step("bag")),)
     *_, again = deviations(TEA, untimed(["bag", "leaves", "leaves"]))
-    assert again == (Deviation("repeated", "leaves"),)  # said once already
+    assert again == (Deviation("repeated", "leaves", "leaves"),)  # said once already
 
 
 def test_what_runs_may_be_done() -> None:

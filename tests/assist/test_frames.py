@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from scipy.stats import lognorm
 
 import msg2
 from msg2.assist import Assistant, StepReport
-from msg2.assist.frames import Durations
+from msg2.assist.frames import Durations, FrameFilter
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, step
 from msg2.task import Segment, Task, Video
@@ -112,6 +113,85 @@ def test_what_lasts_is_a_mistake_and_is_told_once() -> None:
     assert sum(report.mistake for report in reports) == 1
     (alarm,) = assistant.alarms()
     assert (alarm.step, alarm.kind) == ("fry", "need")
+    (raised,) = [place / HZ for place, report in enumerate(reports) if report.mistake]
+    assert alarm.at == raised
+
+
+def test_a_run_of_frames_cannot_be_saved(tmp_path: Path) -> None:
+    assistant = TRAINED.new_run()
+    assistant.observe({"whisk": 0.9}, at=0.0)
+    with pytest.raises(InputError, match=r"run\.json: this run observes frames, which are not in its log\n  keep"):
+        assistant.save(tmp_path / "run.json")
+    assert not (tmp_path / "run.json").exists()
+
+
+# -- afterwards -------------------------------------------------------------------------------------------------------
+
+
+def filtered(graph: SubtaskGraph, stream: Sequence[tuple[dict[int, float], float]], remembers: bool) -> FrameFilter:
+    followed = FrameFilter(Assistant(graph)._model, remembers)
+    for scores, at in stream:
+        followed.observe(scores, at)
+    return followed
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_afterwards_every_way_through_the_hypotheses_is_considered(seed: int) -> None:
+    """All ways one by one: the best one, and how probable each step was in each block."""
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.full(3, 0.4), size=26)  # of two steps and background, noisy
+    stream = [({0: float(p), 1: float(q)}, place / HZ) for place, (p, q, _) in enumerate(shares)]
+    followed = filtered(SubtaskGraph("t", "ab", {"b": step("a")}), stream, remembers=True)
+    stretches, blocks = followed.stretches(), followed._blocks or []
+    assert len(blocks) == 5
+    ways = [((0,), 1.0)]
+    for block in blocks:
+        arrows = [*zip(block.source.tolist(), block.target.tolist(), block.weight.tolist(), strict=True)]
+        ways = [
+            ((*way, target), chance * weight / block.before[source])
+            for way, chance in ways
+            for source, target, weight in arrows
+            if source == way[-1]
+        ]
+    total = sum(chance for _, chance in ways)
+    best = max(ways, key=lambda way: way[1])[0][1:]
+    shown = [block.now[place] for block, place in zip(blocks, best, strict=True)]
+    told = [(part.step, part.start, part.end) for part in stretches]
+    assert [next(now for now, start, end in told if start <= block.start < end) for block in blocks] == shown
+    assert [part.step for part in stretches] == [
+        now for place, now in enumerate(shown) if shown[place - 1 : place] != [now]
+    ]
+    sure = [
+        sum(chance for way, chance in ways if block.now[way[place]] == now) / total
+        for place, (block, now) in enumerate(zip(blocks, shown, strict=True), start=1)
+    ]
+    for part in stretches:
+        inside = [
+            (block.end - block.start, p)
+            for block, p in zip(blocks, sure, strict=True)
+            if part.start <= block.start < part.end
+        ]
+        assert part.confidence == pytest.approx(sum(s * p for s, p in inside) / sum(s for s, _ in inside))
+
+
+def test_the_whole_stream_is_told_without_gaps() -> None:
+    index = TRAINED.graph.index
+    followed = FrameFilter(TRAINED._model, remembers=True)
+    for scores, at in [*frames(STEPS, right=0.7)][: 40 * HZ + 1]:
+        followed.observe({index[name]: p for name, p in scores.items()}, at)
+    stretches = followed.stretches()
+    assert [TRAINED.graph.steps[part.step] for part in stretches if part.step is not None] == list(STEPS[:3])
+    assert (stretches[0].start, stretches[-1].end) == (0.0, pytest.approx(40.0))
+    assert all(earlier.end == later.start for earlier, later in pairwise(stretches))
+    assert FrameFilter(TRAINED._model).stretches() == []
+
+
+def test_nothing_and_single_frames_are_no_steps() -> None:
+    assert FrameFilter(TRAINED._model, remembers=True).stretches() == []
+    rare = FrameFilter(TRAINED._model, remembers=True)
+    for at in (0.0, 30.0, 60.0):
+        rare.observe({0: 0.4}, at)
+    assert sum(part.step is not None for part in rare.stretches()) <= 1
 
 
 def test_the_number_of_hypotheses_is_bounded() -> None:

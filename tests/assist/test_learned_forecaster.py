@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 
 from msg2.assist import RANKERS
 from msg2.assist.conditional_logit import ConditionalLogit
+from msg2.assist.contexts import COUNT_FEATURES, count_transitions, encode_contexts
 from msg2.assist.learned_forecaster import (
-    COUNT_FEATURES,
     FEATURES,
     LearnedForecaster,
     TransferPrior,
-    count_transitions,
-    encode_contexts,
     fit_features,
     fit_forecaster,
     k_fold_split,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 import threading
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -16,8 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import msg2
-from msg2.assist import Assistant, Mistake, check
+from msg2.assist import Assistant, Mistake, check, run_log
 from msg2.assist.belief import Belief
+from msg2.assist.events import answer_event
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, step
 from msg2.graph.graph_file import StatedRule
@@ -179,6 +182,62 @@ def test_a_rule_about_the_order_of_an_optional_step_warns_when_it_comes_late() -
     assert not assistant.did("stir").mistake
     late = assistant.did("sugar")
     assert (late.mistake, late.kind, late.probability) == (True, "order", 1.0)
+
+
+@st.composite
+def graphs_with_rules(draw: st.DrawFn, choices: bool = True) -> SubtaskGraph:
+    """Graphs of all kinds, of which some pairs are stated; with evidence of some sort, the rest is not."""
+    graph, names = draw(graphs_of_all_kinds()), st.sampled_from(NAMES)
+    pairs = draw(st.sets(st.tuples(names, names).filter(lambda pair: pair[0] < pair[1]), max_size=3))
+    kinds = st.sampled_from(["needs", "after"])
+    rules = [{"before": before, "after": after, "kind": draw(kinds)} for before, after in sorted(pairs)]
+    evidence = {name: {"videos": 9} for name in NAMES} if draw(st.booleans()) else {}
+    groups = [list(group) for group in graph.exclusive] if choices else []  # these may contradict what is stated
+    return SubtaskGraph.from_json({**graph.to_json(), "exclusive": groups, "rules": rules, "evidence": evidence})
+
+
+@settings(max_examples=60)
+@given(graphs_with_rules(), st.booleans())
+def test_what_is_suggested_first_breaks_no_stated_rule(graph: SubtaskGraph, with_data: bool) -> None:
+    """As *Follow along* offers it: the first step that is due, until there is none."""
+    assistant, done = Assistant(graph, [[*NAMES], [*NAMES[::-1]], [*"bad"]] if with_data else None), list[str]()
+    while due := [following for following in assistant.next() if following.due]:
+        assert not due[0].stated
+        done.append(due[0].step)
+        assert "a stated rule" not in assistant.did(done[-1]).reason
+    for rule in graph.rules:
+        came = [name for name in done if name in (rule.before, rule.after)]
+        assert came in ([], [rule.before], [rule.before, rule.after], [rule.after][rule.kind == "needs" :])
+    assert assistant.progress() == tuple(done)
+    assert (not graph.required <= {*done}) <= bool(assistant.finished().left)
+
+
+@settings(max_examples=60)
+@given(graphs_with_rules(choices=False), DISTINCT)
+def test_a_hard_stop_is_said_beforehand_and_stands_afterwards(graph: SubtaskGraph, order: list[str]) -> None:
+    """Up to the first alarm: what the next steps say of a stated rule is what an alarm says once the step was done."""
+    assistant = Assistant(graph)
+    for name in order:
+        (following,) = [each for each in assistant.next() if each.step == name]
+        raised = assistant.did(name).mistake
+        assert {alarm.probability for alarm in assistant.alarms() if alarm.stated} == {1.0} & {float(following.stated)}
+        if raised:
+            return
+
+
+def test_without_what_a_rule_says_comes_first_nothing_is_finished() -> None:
+    """Also where neither step is required, and where nothing but the graph was drawn."""
+    drawn = {"format": "msg2.graph/2", "task": "t", "steps": ["look", "unplug", "open case"],
+             "preconditions": {"open case": "unplug"}, "optional": ["unplug", "open case"]}  # fmt: skip
+    stated = {**drawn, "rules": [{"before": "unplug", "after": "open case"}], "evidence": {"look": {"videos": 3}}}
+    for graph in (drawn, stated):
+        assistant = tell(Assistant(SubtaskGraph.from_json(graph)), ["look"])
+        assert assistant.finished().finished
+        assistant.did("open case")
+        assert (assistant.finished().finished, assistant.finished().left) == (False, ("unplug",))
+        assert assistant.finished().reason == "1 required step left"
+        assistant.accept("unplug")
+        assert assistant.finished().finished
 
 
 # -- events as they come ----------------------------------------------------------------------------------------------
@@ -387,7 +446,7 @@ def test_the_work_for_one_event_does_not_grow_with_the_run() -> None:
             return chosen
 
     assistant = TRAINED.new_run()
-    assistant._events = Counted()
+    assistant._log._events = Counted()
     spent = []
     for number in range(400):
         before = Counted.looked_at
@@ -395,6 +454,117 @@ def test_the_work_for_one_event_does_not_grow_with_the_run() -> None:
         assistant.time_left(), assistant.next(1), assistant.alarms()
         spent.append(Counted.looked_at - before)
     assert max(spent[200:]) <= max(spent[100:200])
+
+
+@pytest.mark.parametrize("kind", ["did", "saw", "observe"])
+def test_a_run_takes_no_more_calls_per_event_the_longer_it_is(kind: str) -> None:
+    """Calls of functions, which no clock disturbs: as many in the fourth fifty of events as in the third."""
+    assistant, rng = TRAINED.new_run(), np.random.default_rng(0)
+    calls: Counter[int] = Counter()
+
+    def work(number: int) -> None:
+        if kind == "did":
+            assistant.did(NAMES[number % 5], at=float(number))
+        else:
+            seen = dict(zip(NAMES, rng.dirichlet(np.full(6, 0.3)).tolist(), strict=False))
+            getattr(assistant, kind)(seen, at=float(number))
+        assistant.next(1), assistant.alarms()
+
+    for number in range(200):
+        before = sys.getprofile()
+        sys.setprofile(lambda *_, part=number // 50: calls.update([part]))
+        try:
+            work(number)
+        finally:
+            sys.setprofile(before)
+    assert calls[3] <= 1.2 * calls[2]
+
+
+# -- the log on disk --------------------------------------------------------------------------------------------------
+
+
+def tell_at_random(assistant: Assistant, rng: random.Random, numbers: range) -> None:
+    """Tell, correct and take back events, some of them late."""
+    for number in numbers:
+        at = number - rng.choice([0, 0, 0, 5])
+        match rng.randrange(8):
+            case 0:
+                assistant.saw({rng.choice(NAMES): 0.6, rng.choice(NAMES[:2]): 0.2}, at=at, id=str(number))
+            case 1:
+                assistant.began(rng.choice(NAMES), at=at, id=str(number))
+            case 2 if len(assistant.log()) > 3:
+                assistant.undo()
+            case 3 if number > 5 and any(event.id == str(number - 3) for event in assistant.log()):
+                assistant.correct(str(number - 3), rng.choice(NAMES))
+            case _:
+                assistant.did(rng.choice(NAMES), at=at, id=str(number), actor="Ada")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_with_a_log_on_disk_stands_where_one_without_stands(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_log, "KEPT_EVENTS", 20)
+    logged, remembered = TRAINED.new_run(log=tmp_path / "run.jsonl"), TRAINED.new_run()
+    for run in (logged, remembered):
+        tell_at_random(run, random.Random(seed), range(150))
+    assert state(logged) == state(remembered)
+    assert 20 <= len(logged.log()) < 40 < len(remembered.log())
+    loaded = Assistant.load(tmp_path / "run.jsonl", TRAINED.graph, USUAL, log=tmp_path / "run.jsonl")
+    assert state(loaded) == state(remembered)
+    for run in (remembered, loaded):
+        tell_at_random(run, random.Random(seed + 10), range(150, 180))
+    assert state(loaded) == state(remembered)
+    again = Assistant.load(tmp_path / "run.jsonl", TRAINED.graph, USUAL)
+    assert state(again) == state(remembered)
+    with pytest.raises(InputError, match="load the log"):
+        loaded.save(tmp_path / "run.json")
+    with pytest.raises(InputError, match=r"(?s)no event with the id '1'.*the last 20 events"):
+        loaded.undo("1")
+
+
+def test_a_saved_run_becomes_a_log(tmp_path: Path) -> None:
+    assistant = Assistant(TEA)
+    assistant.did("boil", at=1.0)
+    assistant.save(file := tmp_path / "run.json")
+    logged = Assistant.load(file, TEA, log=file)
+    logged.did("sugar", at=2.0)
+    with file.open("a") as stream:
+        stream.write('{"kind": "did", "se')  # the power went
+    loaded = Assistant.load(file, TEA, log=file)
+    assert loaded.progress() == ("boil", "sugar")
+    assert Assistant.load(file, TEA).progress() == ("boil", "sugar")
+    with pytest.raises(InputError, match="is there already"):
+        Assistant(TEA, log=file)
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_a_saved_assistant_answers_as_the_one_that_learned(timed: bool, tmp_path: Path) -> None:
+    orders = [list(order) for order in ["abcd"] * 8 + ["abdc"] * 3 + ["acd"] * 3]  # "e" is not in the data
+    videos = [
+        Video(str(n), [Segment(s, 9.0 * k + n, 9.0 * k + n + 5) if timed else Segment(s) for k, s in enumerate(order)])
+        for n, order in enumerate(orders)
+    ]
+    task = msg2.Task("abc", NAMES[:4], videos, absent="skipped")
+    graph = SubtaskGraph.from_json({**msg2.infer(task).to_json(), "steps": list(NAMES)})
+    learned = Assistant(graph, task, threshold=0.2)
+    learned.save_model(file := tmp_path / "assistant.json")
+    saved = Assistant(file, threshold=0.2)
+    for order in (["a", "c", "b"], ["e", "d"]):
+        runs = learned.new_run(), saved.new_run()
+        for name in order:
+            answers = [answer_event(run, {"did": name}) for run in runs]
+            assert answers[0] == answers[1]
+    assert [learned.time_left(), learned.limitations()] == [saved.time_left(), saved.limitations()]
+    with pytest.raises(InputError, match="was saved with its videos"):
+        Assistant(file, orders)
+    with pytest.raises(InputError, match="from no videos"):
+        Assistant(graph).save_model(tmp_path / "none.json")
+    whole = file.read_text()
+    for wrong in (whole[:-9], whole.replace('"ids":["0",', '"ids":['), whole.replace('"terms":[[', '"terms":[[1.0,')):
+        file.write_text(wrong)
+        with pytest.raises(InputError, match=r"cannot be read as a saved assistant|is damaged"):
+            Assistant(file)
 
 
 # -- what was probably done -------------------------------------------------------------------------------------------

@@ -353,12 +353,36 @@ def test_report_as_json() -> None:
     }  # fmt: skip
 
 
-def test_an_unknown_step_is_named_with_its_video() -> None:
-    with pytest.raises(InputError, match="video 'v': 'brew' is not a step of the graph"):
-        check(COFFEE, untimed(["boil", "brew"]))
-    with pytest.raises(InputError) as caught:
-        check(COFFEE, untimed(["boil", "grnd"]))
-    assert caught.value.hint == "did you mean 'grind'?"
+def test_an_unknown_step_is_a_mistake_of_its_own_and_the_rest_is_judged() -> None:
+    report = check(COFFEE, untimed(["brew", "grnd", "boil", "pour"]), "skipped")
+    found = {(mistake.kind, mistake.step): mistake for mistake in report.mistakes}
+    assert found["unknown step", "grnd"].to_english() == "'grnd', which is no step of the graph: did you mean 'grind'?"
+    assert found["unknown step", "brew"].to_english() == "'brew', which is no step of the graph"
+    assert [found["unknown step", name].position for name in ("brew", "grnd")] == [1, 2]
+    alone = check(COFFEE, untimed(["boil", "pour"]), "skipped")
+    others = [mistake for mistake in report.mistakes if mistake.kind != "unknown step"]
+    assert [(m.kind, m.step, m.probability) for m in others] == [
+        (m.kind, m.step, m.probability) for m in alone.mistakes
+    ]
+    assert report.fit == alone.fit
+    with pytest.raises(InputError, match="data of another task: 'brew' is not a step of the graph"):
+        check(COFFEE, untimed(["brew", "juggle"]))
+
+
+def test_what_must_follow_is_left_out() -> None:
+    later = ["pay", "file", "close"]
+    graph = SubtaskGraph("pay", ["ask", *later], {"pay": step("ask")}, optional=later,
+                         responses=[("pay", any_of([step("file"), step("close")]))])  # fmt: skip
+    assert not check(graph, untimed(["ask"]), "skipped").mistakes
+    assert not check(graph, untimed(["ask", "pay", "close"]), "skipped").mistakes
+    for run in (["ask", "pay"], ["ask", "close", "pay"]):
+        (mistake,) = check(graph, untimed(run), "skipped").mistakes
+        assert (mistake.kind, mistake.after, mistake.position) == ("left out", "pay", None)
+        assert mistake.to_english() == "without 'close' or 'file', which follows 'pay'"
+        assert mistake.to_json()["after"] == "pay"
+    same = Video("v", [Segment("ask", 0, 1), Segment("pay", 2, 2), Segment("close", 2, 2)])
+    assert not check(graph, same, "skipped").mistakes  # at the same time: nobody knows
+    assert not check(graph, untimed(["ask", "pay"]), "unknown").mistakes
 
 
 def test_marks_are_short_notes_on_what_went_wrong() -> None:

@@ -126,3 +126,17 @@ def test_what_is_often_reported_in_pauses_says_little() -> None:
     for assistant in (quiet, noisy):
         assistant.saw({"boil": 0.9})
     assert noisy.done()["boil"] < quiet.done()["boil"]
+
+
+def test_a_recogniser_misses_steps_as_often_as_it_is_unsure() -> None:
+    """It doubts a tenth of what it sees, by a belief that counts as three reports; then 40 % of the first one."""
+    runs = [["boil", "pour", "stir"]] * 20
+    graph = SubtaskGraph("tea", ["boil", "pour", "stir"], {})
+
+    def inferred(missed: float | None, doubt: float) -> float:
+        assistant = Assistant(graph, runs, missed=missed)
+        assistant.saw({"pour": 1 - doubt})
+        return assistant.inferred().get("boil", 0.0)
+
+    assert inferred(None, 0.4) == pytest.approx(inferred((3 * 0.1 + 0.4) / 4, 0.4))
+    assert inferred(0.3, 0.4) > inferred(None, 0.4) > inferred(0.1, 0.4)

@@ -21,6 +21,7 @@ from msg2.assist.rule_probabilities import (
     LEAST_RARITY,
     PRIOR_MISTAKE_RATE,
     PRIOR_ODDS,
+    REPEAT_RARITY,
     RequirementModel,
     RuleProbabilities,
     mistake_probability,
@@ -103,7 +104,7 @@ def test_without_evidence_the_graph_is_believed() -> None:
         assert rules.need("c", free.precondition("c"), cost) == 1
         assert rules.left_out("a", new) == 1
         assert rules.all_left_out(("d", "e"), new) == 1
-        assert rules.repeated("a", new) == 1
+        assert rules.repeated("a", None, new) == 1
 
 
 # -- counts -------------------------------------------------------------------------------------------------------
@@ -189,12 +190,55 @@ def test_all_of_an_exclusive_group_left_out(both: int, lacking: int) -> None:
 
 
 def test_doing_a_step_again() -> None:
-    evidence = {"a": {"videos": 40}, "b": {"videos": 40}}
-    rules = RuleProbabilities(SubtaskGraph("t", "ab", {}, {}, evidence, repeats={"a": 0.3}))
-    model = RequirementModel(0.5, LEAST_RARITY)
-    assert rules.repeated("a", True) == pytest.approx(mistake_probability(13, 41, model))
-    assert rules.repeated("b", True) == pytest.approx(mistake_probability(1, 41, model))
-    assert rules.repeated("a", True) < 0.1 < 0.8 < rules.repeated("b", True)
+    evidence = {name: {"videos": 400} for name in "abcdef"}
+    rules = RuleProbabilities(SubtaskGraph("t", "abcdef", {}, {}, evidence, repeats={"a": 0.3, "b": 0.05}))
+    counts = [(120, 400), (20, 400), *[(0, 400)] * 4]
+    model = RequirementModel.fit(counts, least_rarity=REPEAT_RARITY)
+    found = [rules.repeated(name, None, True) for name in "abc"]
+    assert found == pytest.approx([mistake_probability(k + 1, n + 1, model) for k, n in counts[:3]])
+    assert found[0] < found[1] < 0.1 < 0.9 < found[2]  # one run in twenty is usual
+
+
+def test_doing_a_step_again_right_after_another_one() -> None:
+    """A loop from b back to a: usual after b, and never right after a itself."""
+    again = {
+        "b": {"times": 500, "again": {"a": 100}, "of": {"a": 500}},
+        "a": {"times": 600, "again": {}, "of": {"a": 600}},
+    }
+    graph = SubtaskGraph("t", "abc", {}, {"model": {"repetitions": again}}, {n: {"videos": 500} for n in "abc"},
+                         repeats={"a": 0.2})  # fmt: skip
+    rules = RuleProbabilities(graph)
+    assert rules.repeated("a", "b", True) < 0.01
+    assert rules.repeated("a", "a", True) > 0.9
+    assert rules.repeated("a", "c", True) < 0.3  # it could never have come then: that says nothing
+    assert rules.repeated("a", None, True) < 0.01
+    assert rules.repeated("c", "b", True) > 0.9
+
+
+def test_what_had_to_follow() -> None:
+    follows = [
+        {"follows": "b", "held": 1759, "videos": 1759},
+        {"follows": {"any": ["c", "d"]}, "held": 60, "videos": 100},
+    ]
+    evidence = {"a": {"videos": 1759, "responses": follows}}
+    graph = SubtaskGraph("t", "abcd", {}, {"videos": ["v"] * 1759}, evidence,
+                         responses=[("a", step("b")), ("a", any_of([step("c"), step("d")]))])  # fmt: skip
+    rules = RuleProbabilities(graph)
+    assert rules.not_followed("a", step("b"), True) > 0.9
+    assert rules.not_followed("a", any_of([step("c"), step("d")]), True) < 0.1
+    assert rules.not_followed("b", step("c"), True) == 1  # without evidence, the graph is believed
+
+
+def test_a_step_that_nobody_has_seen() -> None:
+    def of(videos: int, seldom: int) -> float:
+        evidence = {f"s{n}": {"videos": 1 if n < seldom else videos} for n in range(10)}
+        graph = SubtaskGraph("t", evidence, {}, {"videos": [f"v{n}" for n in range(videos)]}, evidence)
+        return RuleProbabilities(graph).unknown_step()
+
+    assert of(1000, 0) > 0.98
+    assert of(1000, 0) > of(20, 0) > of(20, 5)
+    assert of(20, 5) < 0.2  # each run brings steps that no other one has
+    assert RuleProbabilities(SubtaskGraph("t", "a", {})).unknown_step() == 1
 
 
 def test_an_edge_without_a_gain_beside_one_with() -> None:

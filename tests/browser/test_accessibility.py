@@ -56,6 +56,13 @@ def test_no_serious_problem_on_any_screen(tab: Callable[..., Any], address: str,
             page.eval_on_selector_all(opened, "boxes => boxes.forEach((box) => { box.open = true; })")
             page.evaluate("Promise.all(document.getAnimations().map((animation) => animation.finished))")
         problems[path] = serious_problems(page)
+    page.get_by_role("button", name="Start").click()
+    page.locator(".card").wait_for()
+    problems["step"] = serious_problems(page)
+    page.locator(".every button", has_text="dip").click()  # too early, as the graph states
+    page.get_by_role("heading", name="Stop: dip").wait_for()
+    page.set_viewport_size({"width": 390, "height": 844})
+    problems["stop"] = serious_problems(page)
     assert not any(problems.values()), problems
     page.goto(f"{address}nowhere")
     page.set_content("<img src='data:,'><p style='color:#ccc;background:#fff'>pale</p>")

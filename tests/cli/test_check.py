@@ -185,7 +185,7 @@ def test_data_of_another_task(msg2: Msg2, usual_graph: Path, many: Path, tmp_pat
     assert "holds no task 'old'" in msg2("check", usual_graph, many).complaint
     other = steps_table(tmp_path / "other.csv", v=["stir"])
     ran = msg2("check", usual_graph, other, "-o", tmp_path / "x.svg")
-    assert "video 'v': 'stir' is not a step of the graph" in ran.complaint
+    assert "data of another task: 'stir' is not a step of the graph" in ran.complaint
     assert not (tmp_path / "x.svg").exists()
 
 
@@ -230,8 +230,10 @@ def test_what_a_graph_made_by_hand_forbids_in_words(msg2: Msg2, tea: Path, wrong
 
 def test_a_step_that_the_graph_does_not_have(msg2: Msg2, usual_graph: Path, tmp_path: Path) -> None:
     data = steps_table(tmp_path / "other.csv", v=["whisk", "stir"])
-    complaint = msg2("check", usual_graph, data, "--online").complaint
-    assert "video 'v': 'stir' is not a step of the graph" in complaint
+    (first, *_) = msg2("check", usual_graph, data, "--online").out.splitlines()
+    assert re.fullmatch(r"v  as step 2: 'stir', which is no step of the graph \(\d\d %\)", first)
+    (first, *_) = msg2("check", usual_graph, data, "--absent", "skipped").out.splitlines()
+    assert re.fullmatch(r"v  as step 2: 'stir', which is no step of the graph \(\d\d %\)", first)
 
 
 def test_a_stated_rule_is_certain_whatever_the_recordings_do(msg2: Msg2, tmp_path: Path) -> None:

@@ -53,3 +53,43 @@ def test_cases_of_an_event_log_are_called_runs(msg2, tmp_path: Path) -> None:
     ):
         assert "runs" in said
         assert "videos" not in said
+
+
+def test_variants_conditions_and_ties_of_a_log(msg2, tmp_path: Path) -> None:
+    log, graph = tmp_path / "log.csv", tmp_path / "graph.json"
+    rows = [
+        f"{case},{name},2012-0{1 + case // 3}-0{day}\n"
+        for case in range(9)
+        for day, name in ((1, "b"), (1, "a"), (4, "c"))
+    ]
+    log.write_text("case,activity,time\n" + "".join(rows))
+    said = msg2("describe", log, "--variants", 5, "--where", "start>=2012-02-01").out
+    assert re.search(r"^task .* days$\nlog +6 +3 +18 +100% +0 +0 +3\.0$", said, re.MULTILINE)
+    assert "log: from 2012-02-01 to 2012-03-04\n" in said
+    assert re.search(r"^Variants: 1 in all; .*\n +runs +share +steps *\n1 +6 +100% +a \+ b → c", said, re.MULTILINE)
+    assert len(msg2("describe", log, "--variants", 1, "--json").json["tasks"][0]["variants"]) == 1
+    inferred = msg2("infer", log, "-o", graph)
+    assert "50% of the labels are at the same instant as the one before them" in inferred.err
+    ordered = msg2("infer", log, "-o", graph, "--ties", "file")
+    assert "a  needs  'b'" in ordered.out
+    assert "same instant" not in ordered.err
+    assert '"ties": "file"' in graph.read_text()
+    assert "9 runs" in msg2("convert", log, "-o", tmp_path / "log.xes").out
+    assert msg2("describe", log, "--where", "start").code == 1
+
+
+def test_groups_of_runs_are_compared(msg2, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    rows = [
+        f"{case},{name},2012-0{1 + case % 2}-0{day}\n"
+        for case in range(40)
+        for day, name in enumerate("ab"[: 1 + case % 2], 1)
+    ]
+    log.write_text("case,activity,time\n" + "".join(rows))
+    ran = msg2("compare", log, "--by", "start<2012-02-01")
+    assert ran.out.startswith("'b' is done in 0% (0 of 20) where start<2012-02-01, in 100% (20 of 20) elsewhere; p = ")
+    assert ran.out.endswith("1 of 1 comparisons differ by more than chance.\n")
+    (found,) = msg2("compare", log, "--by", "step=b", "--json").json["differences"]
+    assert (found["kind"], found["inside"]) == ("done", [20, 20])
+    assert msg2("compare", log, log, "--by", "step=b").code == 2
+    assert msg2("compare", log, "--ties", "file").code == 2

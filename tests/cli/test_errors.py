@@ -282,7 +282,7 @@ def test_a_reader_that_has_enough(shell, table: Path) -> None:
 def test_an_error_that_nobody_foresaw_is_one_line(
     msg2, table: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **options: object) -> None:
         raise error
 
     monkeypatch.setattr("msg2.cli.describe.summarize", fail)

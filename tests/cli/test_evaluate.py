@@ -26,10 +26,12 @@ def test_scores_are_those_of_the_metrics(msg2, graph: Path, truth: Path, table: 
         "inner_precision": 1.0,
         "inner_recall": inner.recall,
         "inner_f1": 0.8,
+        "edits": len(metrics.match_step_names(ours, theirs).reduced_edge_pairs(True) ^ theirs.reduced_edge_pairs(True)),
     }
     words = msg2("evaluate", graph, "--truth", truth).out
-    assert re.search(r"^inner_recall +66.67$", words, re.MULTILINE)
-    assert re.search(r"^compatibility +N/A$", words, re.MULTILINE)
+    assert re.search(r"^inner_recall +66.67 +% *$", words, re.MULTILINE)
+    assert re.search(r"^compatibility +N/A +% *$", words, re.MULTILINE)
+    assert re.search(rf"^edits +{ran.json['edits']} +edges$", words, re.MULTILINE)
     assert msg2("evaluate", graph, "--truth", truth, "--json").json["compatibility"] is None
 
 
@@ -61,3 +63,29 @@ def test_graphs_that_cannot_be_compared(msg2, graph: Path, tmp_path: Path) -> No
         assert expected in msg2("evaluate", graph, "--truth", other).complaint
         assert expected in msg2("show", graph, "-o", tmp_path / "x.svg", "--compare", other).complaint
         assert not (tmp_path / "x.svg").exists()
+
+
+def test_a_folder_of_graphs_against_a_folder_of_truths(msg2, graph: Path, truth: Path, tmp_path: Path) -> None:
+    """Matched by the name of the task or of the file, whatever its case; the mean is that of the tasks."""
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    for folder, source, names in ((ours, graph, ("Make Toast", "tea")), (theirs, truth, ("other", "Tea!"))):
+        for name, task in zip(("make-toast.json", "2.json"), names, strict=True):
+            folder.mkdir(exist_ok=True)
+            (folder / name).write_text(json.dumps({**json.loads(source.read_text()), "task": task}))
+    (ours / "2.json").write_text((theirs / "2.json").read_text())  # one of the two is perfect
+    alone = msg2("evaluate", graph, "--truth", truth, "--json").json
+    found = msg2("evaluate", ours, "--truth", theirs, "--json").json
+    assert found["tasks"]["Make Toast"] == alone
+    assert found["tasks"]["Tea!"]["accuracy"] == 1
+    assert found["mean"]["edits"] == alone["edits"] / 2
+    assert found["mean"]["f1"] == (1 + alone["f1"]) / 2
+    assert found["mean"]["compatibility"] is None
+    words = msg2("evaluate", ours, "--truth", theirs).out
+    assert re.search(rf"^mean .* {50 * (1 + alone['f1']):.2f} +{alone['edits'] / 2:g}$", words, re.MULTILINE)
+    (theirs / "2.json").unlink()
+    assert "holds no graph of 'Tea!'" in msg2("evaluate", ours, "--truth", theirs).complaint
+    (tmp_path / "empty").mkdir()
+    assert "empty: holds no graph" in msg2("evaluate", tmp_path / "empty", "--truth", theirs).complaint
+    (theirs / "2.json").write_text((ours / "2.json").read_text())
+    (theirs / "3.json").write_text((theirs / "make-toast.json").read_text())
+    assert "is the second graph of 'other'" in msg2("evaluate", ours, "--truth", theirs).complaint

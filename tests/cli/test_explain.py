@@ -44,7 +44,7 @@ def test_the_surest_come_first_then_those_with_few_videos_then_those_without_evi
     assert rows[1:] == [
         ["boil", "pour", "needs", "9", "1", "97", "%"],
         ["honey", "sugar", "exclusive", "9", "1", "90", "%"],
-        ["sugar", "stir", "after", "3", "0", "100", "%", "few", "videos"],
+        ["sugar", "stir", "after", "3", "0", "100", "%", "weak:", "few", "tell"],
         ["pour", "milk", "needs", "N/A", "N/A", "N/A"],
     ]
 
@@ -61,7 +61,7 @@ def test_the_table_has_the_columns_of_the_data_frame(msg2, tea: Path, graph: Pat
 
 def test_one_step_in_words(msg2, tea: Path) -> None:
     ran = msg2("explain", tea, "--step", "sugar")
-    assert "A run does it or 'honey', never both." in ran.out
+    assert "A run does it or 'honey' (9 of 10 videos), never both." in ran.out
     found = msg2("explain", tea, "--step", "sugar", "--json").json
     assert found["step"] == "sugar"
     assert found["explanation"] == ran.out.splitlines()[: len(found["explanation"])]

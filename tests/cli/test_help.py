@@ -19,7 +19,10 @@ from msg2.simulation import household_worlds
 
 PROGRAM: Any = get_command(app)
 COMMANDS = {name: PROGRAM.get_command(None, name) for name in PROGRAM.list_commands(None)}
-ALL = {**COMMANDS, **{f"states {name}": command for name, command in COMMANDS.pop("states").commands.items()}}
+GROUPS = {group: COMMANDS[group].commands for group in ("features", "states")}
+ALL = {f"{group} {name}": command for group, inner in GROUPS.items() for name, command in inner.items()}
+ALL |= {name: command for name, command in COMMANDS.items() if name not in GROUPS}
+COMMANDS.pop("states")
 
 
 def test_the_examples_of_the_help_are_commands_that_exist(msg2) -> None:
@@ -41,6 +44,7 @@ def test_every_command_has_an_example_and_a_group(name: str) -> None:
         "Learn a graph",
         "Use a graph",
         "From videos to labels",
+        "From words to labels",
         "Try and measure",
     }
 
@@ -77,7 +81,7 @@ NOTATION = re.compile(r"<[a-z| ]+>|[{]\w+[}]|\[\[|\bBOOL")
 """What only programmers write: types, and the marks of a grammar."""
 
 
-@pytest.mark.parametrize("name", ["", *COMMANDS, "states", "states train", "states fill"])
+@pytest.mark.parametrize("name", ["", *COMMANDS, "states", "states train", "states fill", "features import"])
 def test_help_is_written_for_people(msg2, name: str) -> None:
     text = msg2(*name.split(), "--help").out
     assert "Usage: msg2" in text

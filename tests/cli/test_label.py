@@ -2,10 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments.rendering.narrator import to_webvtt
 from msg2.formats.step_table import to_csv
+from tests.assist.test_frames import HZ, RECORDINGS, TRAINED, frames
+from tests.assist.test_frames import STEPS as TOAST
 from tests.labelling.planted_narration import STEPS, planted_task, planted_truth
 
 
@@ -70,3 +73,21 @@ def test_a_table_is_no_list_of_steps(msg2, captions: Path, tmp_path: Path) -> No
     complaint = msg2("label", captions, "--steps", tmp_path / "labels.csv", "-o", tmp_path / "draft.csv").complaint
     assert "labels.csv: is a table of labels, not a list of steps" in complaint
     assert "give the table with --labels" in complaint
+
+
+def test_from_scores_of_frames_to_a_table(msg2, tmp_path: Path) -> None:
+    (scores := tmp_path / "scores").mkdir()
+    np.save(scores / "v.npy", [[seen[name] for name in TRAINED.graph.steps] for seen, _ in frames(TOAST)])
+    TRAINED.graph.save(tmp_path / "graph.json")
+    (tmp_path / "labels.csv").write_text(to_csv([RECORDINGS]))
+    out = ["-o", tmp_path / "draft.csv"]
+    for known in (["--graph", tmp_path / "graph.json"], ["--labels", tmp_path / "labels.csv"]):
+        ran = msg2("label", "--from-scores", scores, *known, "--fps", HZ, *out)
+        assert (ran.code, ran.err) == (0, "")
+        assert "from      scores of frames\ndrafts    4 labels of 4 steps in 1 videos\n" in ran.out
+        assert f"or correct it: msg2 serve {tmp_path / 'draft.csv'}\n" in ran.out
+        assert (tmp_path / "draft.csv").read_text().startswith("task,video,step,start,end,confidence,source\n")
+    assert "has no times" in msg2("label", "--from-scores", scores, *known, *out).complaint
+    assert "give a graph, or labels" in msg2("label", "--from-scores", scores, *out).complaint
+    for usage in (out, [scores, "--fps", "5", *out], ["--from-scores", scores, "--steps", tmp_path, *out]):
+        assert msg2("label", *usage).code == 2

@@ -91,7 +91,7 @@ def test_other_commands_take_it_too(msg2: Msg2, toy: str, many: Path) -> None:
     evaluate = ("next", many, "--evaluate", "--splits", 1, "--task", "Make Coffee", "--method", toy, "--json")
     found = msg2(*evaluate, "--set", "toy_option=2").json
     assert found["method"] == "toy"
-    task = package.read(many, task="Make Coffee")
+    task = package.read(many, task="Make Coffee", repeats="keep")
     expected = package.evaluate_next_step(task, method="toy", splits=1, toy_option=2)
     assert found["accuracy"] == expected.accuracy
     for name in ("next", "run", "sweep"):

@@ -92,8 +92,8 @@ def test_a_step_may_begin_with_a_dash(msg2, tmp_path: Path) -> None:
 
 def test_accuracy_on_held_out_videos(msg2, many: Path) -> None:
     arguments = ("next", many, "--evaluate", "--splits", 2, "--task", "Make Coffee", "--json")
-    ran = msg2(*arguments, "--method", "msg2", "--set", "delta=0.7")
-    task, shares = package.read(many, task="Make Coffee"), []
+    ran = msg2(*arguments, "--method", "msg2", "--set", "delta=0.7", "--ranker", "recency")
+    task, shares = package.read(many, task="Make Coffee", repeats="keep"), []
     for seed in range(2):
         training, test = train_test_split(task, seed=seed)
         graph = package.infer(training, "msg2", delta=0.7)
@@ -180,7 +180,7 @@ def test_accuracy_of_the_learned_ranker(msg2, many: Path) -> None:
         "Make Coffee",
     )
     ran = msg2(*arguments, "--ranker", "learned", "--json")
-    training, test = train_test_split(package.read(many, task="Make Coffee"), seed=0)
+    training, test = train_test_split(package.read(many, task="Make Coffee", repeats="keep"), seed=0)
     expected = evaluate_ranker(fit_forecaster(package.infer(training, "msg2", delta=0.7), training), test).accuracy
     assert ran.json["accuracy"] == pytest.approx(expected)
     assert (ran.json["ranker"], ran.json["method"]) == ("learned", "msg2")
@@ -206,3 +206,13 @@ def test_a_step_of_the_data_that_the_graph_lacks_is_named(msg2, graph: Path, tmp
 )
 def test_options_that_mean_nothing_are_usage_errors(msg2, arguments: list[str]) -> None:
     assert msg2(*arguments).code == 2
+
+
+def test_waits_of_days_are_told_in_days(msg2, tmp_path: Path) -> None:
+    log, graph = tmp_path / "log.csv", tmp_path / "graph.json"
+    rows = "".join(f"{case},a,2012-01-01\n{case},b,2012-01-0{4 + case % 2}\n" for case in range(30))
+    log.write_text("case,activity,time\n" + rows)
+    msg2("infer", log, "-o", graph)
+    said = msg2("next", graph, "--data", log, "--done", "a").out
+    assert "days" in said.splitlines()[0]
+    assert re.search(r"^b .* [34]\.\d \(3\.\d to 4\.\d\)", said, re.MULTILINE)

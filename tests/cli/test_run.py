@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import signal
 import subprocess
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -123,3 +125,45 @@ def test_interrupted_it_says_so_and_goes_on(command: Path, coffee: Path, tmp_pat
     assert 0 < reached < 150
     assert f"going on after epoch {reached} of 150" in msg2(*run).err
     assert names(tmp_path / "out") == sorted([*FILES, "compared.svg"])
+
+
+def test_from_a_folder_of_files_to_labels_and_graph_in_two_commands(msg2, tmp_path: Path) -> None:
+    """48 files of noisy one-hot frames, two a second; some steps are left out, others are seen and have no label."""
+    steps, rng = ["fill", "boil", "grind", "brew", "pour", "serve", "wash"], np.random.default_rng(0)
+    rows, missing = ["video,step,start,end"], set()
+    (tmp_path / "clip").mkdir()
+    for number in range(48):
+        order = [*rng.permutation(steps[:3]), *steps[3:]]  # any order of the first three, then the rest
+        frames = rng.normal(0, 0.1, (150, 16)) + (np.arange(16) == 15)  # the last number is the kitchen
+        for place, step in enumerate(order):
+            chance = rng.random()
+            if chance < 0.09:
+                continue  # left out
+            frames[20 * place + 8 : 20 * place + 18, steps.index(step)] += 2  # from 4 to 9 of every ten seconds
+            if chance < 0.18:
+                missing.add((f"v{number}", step))
+            else:
+                rows.append(f"v{number},{step},{10 * place + 4},{10 * place + 9}")
+        np.save(tmp_path / "clip" / f"v{number}.npy", frames.astype(np.float16))
+    (tmp_path / "steps.csv").write_text("\n".join(rows) + "\n")
+    imported = msg2("features", "import", tmp_path / "clip", "--fps", 2, "-o", tmp_path / "features")
+    assert imported.out.splitlines()[1].split()[:6] == ["48", str(48 * 150), "0", "16", "0", "none"]
+    run = ("run", tmp_path / "steps.csv", "--epochs", 20, "--set", "confidence=0.4", "--features")
+    ran = msg2(*run, tmp_path / "features", "-o", tmp_path / "out")
+    assert ran.code == 0, ran
+    assert "there are no sentences, frames do without them" in ran.err, ran
+    assert "no labels are added" not in ran.err, ran.err
+    with (tmp_path / "out" / "filled.csv").open(newline="") as table:
+        filled = list(csv.DictReader(table))
+    added = {(row["video"], row["step"]): float(row["start"]) for row in filled if row["source"] == "predicted"}
+    assert added.keys() <= missing
+    assert len(added) > 0.8 * len(missing) > 10
+    for (video, step), second in added.items():  # where it is to be seen
+        frames = np.load(tmp_path / "clip" / f"{video}.npy")
+        assert frames[round(2 * second) - 2 : round(2 * second) + 3, steps.index(step)].max() > 0.5
+    graph = package.load(tmp_path / "out" / "after.json")
+    assert not any(graph.eligible(set(steps[:3]) - {each}) & {"brew"} for each in steps[:3])
+    assert {"brew"} <= graph.eligible(set(steps[:3]))
+    straight = msg2(*run, tmp_path / "clip", "--fps", 2, "-o", tmp_path / "straight")
+    assert straight.code == 0, straight
+    assert (tmp_path / "straight" / "filled.csv").read_bytes() == (tmp_path / "out" / "filled.csv").read_bytes()

@@ -50,6 +50,7 @@ def test_what_is_named_is_there_and_a_killed_job_is_done_at_the_next_start(table
 
 def test_wrong_usage_and_wrong_input(msg2: Msg2, tmp_path: Path) -> None:
     assert msg2("serve", "--host", "0.0.0.0", "--no-token", "--folder", tmp_path).code == 2
+    assert msg2("serve", "--allow-origin", "https://kitchen.example/", "--folder", tmp_path).code == 2
     (tmp_path / "short").write_text("short\n")
     assert msg2("serve", "--token-file", tmp_path / "short", "--folder", tmp_path).code == 2
     assert "cannot be read" in msg2("serve", "--token-file", tmp_path / "none", "--folder", tmp_path).complaint
@@ -140,9 +141,14 @@ def test_a_token_of_ones_own_and_no_browser(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("from-a-file-0123456789\n")
     own = {"MSG2_TOKEN": "from-the-environment-0123456789"}
     for arguments, token in ((("--token-file", "secret"), "from-a-file-0123456789"), ((), own["MSG2_TOKEN"])):
-        with started(tmp_path, "--no-browser", *arguments, BROWSER=f"{browser} %s", **own) as address:
+        allowed = {"Origin": "https://kitchen.example", "Authorization": f"Bearer {token}"}
+        sites = ("--allow-origin", "https://display.example", "--allow-origin", "https://kitchen.example")
+        with started(tmp_path, "--no-browser", *sites, *arguments, BROWSER=f"{browser} %s", **own) as address:
             assert address.endswith(f"?token={token}")
-            assert status_of(f"{address.partition('?')[0]}api/data", Authorization=f"Bearer {token}") == 200
+            assert status_of(f"{address.partition('?')[0]}api/data", **allowed) == 200
+            assert (
+                status_of(f"{address.partition('?')[0]}api/data", **{**allowed, "Origin": "https://x.example"}) == 403
+            )
     assert not (tmp_path / "opened").exists()
 
 

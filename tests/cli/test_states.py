@@ -167,8 +167,8 @@ def test_curves_for_tensorboard(msg2, tea: Path, tmp_path: Path, monkeypatch: py
     stand_in.SummaryWriter = Writer  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", stand_in)
     assert msg2(*train, "--epochs", 5, "--tensorboard").code == 0
-    losses = [("training loss", epoch) for epoch in range(1, 6)]
-    assert written == [*losses, ("validation accuracy", 5), ("closed", 0)]
+    every = [(name, epoch) for epoch in range(1, 6) for name in ("training loss", "learning rate")]
+    assert written == [*every, ("validation loss", 5), ("validation accuracy", 5), ("closed", 0)]
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     complaint = msg2(*train, "--epochs", 5, "--tensorboard").complaint
     assert complaint.splitlines()[1] == "  pip install tensorboard"

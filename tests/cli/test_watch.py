@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def watch(msg2: Msg2, monkeypatch: pytest.MonkeyPatch) -> Watch:
 
 
 def test_answers_are_those_of_the_library(watch: Watch, graph: Path, table: Path) -> None:
-    events = [{"did": "whisk", "at": 1}, {"saw": {"dip": 0.7, "fry": 0.3}, "at": 2.5}, {"plan": "fry"}, {"undo": True}]
+    events = [{"did": "whisk", "at": 1}, {"saw": {"dip": 0.7, "fry": 0.3}, "at": 2}, {"plan": "fry"}, {"undo": True}]
     first, *found = watch(events, graph, "--data", table)
     assistant = package.Assistant(package.load(graph), package.read(table, repeats="keep"))
     assert first == {"limitations": {}, **answer_event(assistant, {"ask": True})}
@@ -71,7 +72,38 @@ def test_a_run_goes_on_where_it_was_saved(watch: Watch, graph: Path, tmp_path: P
     _, before = watch([{"did": "whisk"}], graph, "--save", run)
     first, _ = watch([{"did": "dip"}], graph, "--save", run)
     assert first["progress"] == before["progress"] == ["whisk"]
-    assert json.loads(run.read_text())["events"][1] == {"kind": "did", "seen": {"dip": 1.0}, "at": None}
+    *_, last = map(json.loads, run.read_text().splitlines())
+    assert last == {"kind": "did", "seen": {"dip": 1.0}, "at": None}
+
+
+def test_every_option_of_the_assistant_is_a_flag(watch: Watch, graph: Path, table: Path, tmp_path: Path) -> None:
+    (tmp_path / "confusion.csv").write_text(
+        ",heat,whisk,dip,fry,\nheat,9,0,0,0,1\nwhisk,0,9,0,0,1\ndip,0,0,5,4,1\nfry,0,0,4,5,1\n"
+    )
+    options = {
+        "absent": "unknown",
+        "alarm_cost": 3.0,
+        "missed": 0.3,
+        "confusion": tmp_path / "confusion.csv",
+        "window": 2.0,
+    }
+    flags = [text for name, value in options.items() for text in (f"--{name.replace('_', '-')}", value)]
+    events = [{"did": "whisk", "at": 9}, {"saw": {"fry": 0.7, "dip": 0.2}, "at": 12}, {"did": "dip", "at": 11}]
+    run = tmp_path / "run.json"
+    _, *answers = watch(events, graph, "--data", table, "--save", run, *flags)
+    assistant = package.Assistant(graph, package.read(table, repeats="keep"), **options)
+    assert answers == [answer_event(assistant, event) for event in events]
+    late, too_late = {"did": "dip", "at": 10.5}, {"did": "dip", "at": 9.5}
+    _, *again = watch([late, too_late], graph, "--data", table, "--save", run, *flags)  # a run that goes on has them
+    assert again[0] == answer_event(assistant, late)
+    assert "2 seconds late" in again[1]["hint"]
+    assert set(signature(package.Assistant).parameters) - {"graph", "data", "threshold", "log"} == set(options)
+
+
+@pytest.mark.parametrize(("threshold", "alarms"), [((), 1), (("--threshold", 0.99), 0)])
+def test_the_threshold(watch: Watch, graph: Path, threshold: tuple[object, ...], alarms: int) -> None:
+    *_, last = watch([{"did": "fry"}], graph, *threshold)
+    assert len(last["alarms"]) == alarms
 
 
 def test_only_so_many_next_steps(watch: Watch, graph: Path) -> None:
@@ -97,4 +129,5 @@ def test_what_the_run_cannot_be_made_of(msg2: Msg2, graph: Path, tmp_path: Path)
     (tmp_path / "run.json").write_text("{}")
     assert "no saved run" in msg2("watch", graph, "--save", tmp_path / "run.json").complaint
     assert msg2("watch", graph, "--overlap", "start").code == 2
+    assert msg2("watch", graph, "--threshold", 0.5, "--alarm-cost", 1).code == 2
     assert msg2("watch", tmp_path / "none.json").complaint

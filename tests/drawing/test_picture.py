@@ -123,6 +123,8 @@ def test_a_full_legend_names_everything_that_occurs(coffee: SubtaskGraph, cpr: S
             "alternative": "any" in kinds,
             "after": bool(graph.order),
             "exclusive": bool(graph.exclusive),
+            "response": bool(graph.responses),
+            "loop": bool(graph.loops),
             "optional": bool(graph.optional),
             "repeats": bool(graph.repeats),
             "start": True,

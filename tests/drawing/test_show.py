@@ -45,7 +45,8 @@ def test_small_graphs_have_every_format(suffix: str, size: int, tmp_path: Path) 
 @pytest.mark.parametrize("name", ["graph.gif", "graph", "graph.svg.bak"])
 def test_unknown_suffix(name: str, cpr: SubtaskGraph, tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"use one of \.html \.svg \.png \.pdf \.dot \.mmd \.graphml \.bpmn \.pnml \.pddl \.json"
+        InputError,
+        match=r"use one of \.html \.svg \.png \.pdf \.dot \.mmd \.graphml \.bpmn \.pnml \.powl \.pddl \.json",
     ):
         cpr.show(tmp_path / name)
     assert not list(tmp_path.iterdir())
@@ -311,21 +312,22 @@ def test_the_page_has_a_column_and_a_legend_for_the_kinds(cpr: SubtaskGraph, cof
     head, *rows = Page(text).rows
     assert head == ["Step", "Needs", "Also", "Held in", "Not in", "Next best"]
     assert {row[0]: row[2] for row in rows} == {
-        "add sugar": "may be left out: 36 of 60 videos do without it",
+        "add sugar": "It is optional: 36 of 60 videos do without it.",
         "boil water": "",
-        "grind beans": "never together with open ground coffee",
-        "open ground coffee": "never together with grind beans",
+        "grind beans": "A run does it or open ground coffee (48 of 50 videos), never both.",
+        "open ground coffee": "A run does it or grind beans (48 of 50 videos), never both.",
         "pour water": "",
-        "stir": "after add sugar, if donedone again in 30 % of the runs",
+        "stir": "It comes after add sugar (18 of 20 videos), where that is done at all."
+        "It is done again in 30 % of the videos with it.",
     }
     words = ("after, if done", "only one of these", "may be left out", "done again in so many runs")
     legends = [
         re.sub("<script.*", "", re.findall(r'<ul class="legend">.*?</ul>', one, re.S)[0]) for one in (plain, text)
     ]
     assert [[word in legend for word in words] for legend in legends] == [[False] * 4, [True] * 4]
-    assert 'aria-label="stir. Needs pour water. After, if done: add sugar."' in text
-    assert 'aria-label="add sugar. Needs nothing before it. May be left out."' in text
-    assert "Never together with open ground coffee." in text
+    assert 'aria-label="stir. Needs pour water. It comes after add sugar (18 of 20 videos), where' in text
+    assert 'aria-label="add sugar. Needs nothing before it. It is optional: 36 of 60 videos do' in text
+    assert "A run does it or open ground coffee (48 of 50 videos), never both." in text
 
 
 def test_the_page_is_closed_to_the_outside(cpr: SubtaskGraph, hostile: SubtaskGraph, tmp_path: Path) -> None:

@@ -60,4 +60,4 @@ def test_every_experiment_says_what_it_shows_and_needs() -> None:
     assert {"next-step", "captaincook4d", "graphs", "recovery"} <= set(EXPERIMENTS)
     for experiment in EXPERIMENTS.values():
         assert experiment.summary
-        assert experiment.dataset in (None, "crosstask", "captaincook4d", "pdc2025", "assembly101-mistakes")
+        assert experiment.dataset in (None, "crosstask", "captaincook4d", "pdc2025", "assembly101-mistakes", "logs")

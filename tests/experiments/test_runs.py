@@ -14,10 +14,10 @@ from experiments.experiment_options import ExperimentOptions
 from experiments.forecasting import next_step_labels
 from experiments.graph_learning import exact_recovery, household_graphs
 from experiments.graph_learning.household_graphs import GraphMethod
-from experiments.plots import dot_plot
 from experiments.result_tables import Result
 from experiments.state_prediction import state_cells
 from msg2 import metrics
+from msg2.drawing.plots import dot_plot
 from msg2.graph import SubtaskGraph, all_of, any_of, step
 from msg2.graph.formula import probability
 from msg2.inference import infer
@@ -45,9 +45,7 @@ def check_writable(result: Result) -> None:
 def test_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     two = (household_world("Perform CPR"), household_world("Make Coffee"))
     monkeypatch.setattr(household_graphs, "household_worlds", lambda: two)
-    monkeypatch.setattr(
-        household_graphs, "ROWS", {"msgi": GraphMethod("msgi"), "msg2": GraphMethod("msg2", {"delta": 0.8})}
-    )
+    monkeypatch.setattr(household_graphs, "ROWS", {"msgi": GraphMethod("msgi"), "msg2": GraphMethod("msg2:delta=0.8")})
     reported = ProgressRecorder()
     result = household_graphs.run(None, TINY, reported)
     check_writable(result)
@@ -72,7 +70,7 @@ def test_graphs_of_labels_that_were_filled_up(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(
         household_graphs,
         "ROWS",
-        {"alone": GraphMethod("msg2", {"delta": 0.8}), "full": GraphMethod("msg2", {"delta": 0.8}, "paper")},
+        {"alone": GraphMethod("msg2:delta=0.8"), "full": GraphMethod("msg2:delta=0.8", "paper")},
     )
     asked: list[str] = []
 

@@ -49,7 +49,7 @@ TABLES = {
     "both marks": ("video;step;start;end\nv;a;1,5;2.5\n", "row 2: numbers are written with decimal"),
     "half": ("video,step,start,end\nv,a,,1\n", "row 2: step 'a' has a start or an end, but not both"),
     "some": ("video,step,start,end\nv,a,0,1\nw,b,,\n", "row 3: the row has no times, the rows above have some"),
-    "others": ("video,step,start,end\nv,a,,\nw,b,0,1\n", "row 3: the row has times, the rows above have none"),
+    "others": ("video,step,start,end\nv,a,,\nw,b,0,1\n", "row 2: the row has no times, other rows have some"),
     "confidence": ("video,step,confidence\nv,a,2\n", "row 2: step 'a' has the confidence 2.0, not in 0 … 1"),
     "many": ("video,step\nv,a\nv,a,b\n", "row 3: there are 2 columns, but the row has 3"),
     "few": ("video,step\n\nv\n", "row 3: there are 2 columns, but the row has 1"),

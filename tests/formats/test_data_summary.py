@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from sklearn.metrics import cohen_kappa_score
 from msg2.errors import InputError
 from msg2.formats import summarize
 from msg2.formats.data_summary import summarize_task
+from msg2.formats.run_selection import find_variants
 from msg2.task import Segment, Sentence, Task, Video
 
 
@@ -124,3 +126,73 @@ def test_agreement_of_annotators_is_that_of_scikit_learn(tmp_path: Path) -> None
 def test_names_that_differ_by_a_space() -> None:
     task = Task("toast", ["flip", "Flip "], [Video("v1", [Segment("flip", 3, 3)])])
     assert summarize_task(task).findings[1] == "names that look the same: 'Flip ', 'flip'"
+
+
+# -- logs: instants at once, clocks, variants, conditions ----------------------------------------------------------
+
+
+def write_log(path: Path, clock: int) -> None:
+    """Thirty runs of a, b, c (or a, c), every other one at a clock that only tells so many seconds."""
+    base = datetime(2012, 1, 1, tzinfo=UTC)
+    rows = []
+    for run in range(30):
+        for place, step in enumerate("abc" if run % 3 else "ac"):
+            at = base + timedelta(days=run, seconds=place * 40_003 // clock * clock)
+            rows.append(f"c{run:02},{step},{at.isoformat()},{'Phone' if run < 10 else 'Shop'}")
+    path.write_text("\n".join(["case,activity,time,channel", *rows]))
+
+
+@pytest.mark.parametrize(("clock", "told"), [(1, None), (60, "a minute"), (3600, "an hour"), (86_400, "a day")])
+def test_coarse_clocks_and_instants_at_once(tmp_path: Path, clock: int, told: str | None) -> None:
+    path = tmp_path / "log.csv"
+    write_log(path, clock)
+    (task,) = summarize(path).tasks
+    # Of 20 runs a, b and c and of 10 a and c, all at once by days; otherwise at 0, 40,003 and 80,006 seconds.
+    assert task.simultaneous == (20 * 2 + 10 if clock == 86_400 else 0)
+    assert task.overlaps == 0
+    found = [finding for finding in task.findings if "the clock has a resolution of" in finding]
+    assert [told is not None and told in finding for finding in found] == [True] * (clock > 1)
+    assert any("50 of 50 labels are at the same instant" in finding for finding in task.findings) == (clock == 86_400)
+
+
+def test_variants_and_conditions(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    write_log(path, 1)
+    (task,) = summarize(path, variants=True).tasks
+    assert [(v.to_english(), v.runs, v.share) for v in task.variants] == [
+        ("a → b → c", 20, 20 / 30), ("a → c", 10, 10 / 30),
+    ]  # fmt: skip
+    for where, runs in (
+        (["step=b"], 20),
+        (["step!=b"], 10),
+        (["variant<=1"], 20),
+        (["start>=2012-01-11"], 20),
+        (["end<2012-01-11T00:00:00Z", "step=b"], 6),
+        (["end>2013-01-01"], 0),
+        (["channel=Phone"], 10),
+        (["channel!=Phone", "variant=2"], 6),
+    ):
+        if runs:
+            assert [each.videos for each in summarize(path, where=where).tasks] == [runs], where
+        else:
+            with pytest.raises(InputError, match="nothing meets the conditions"):
+                summarize(path, where=where)
+    with pytest.raises(InputError, match="the condition 'b' is not understood"):
+        summarize(path, where=["b"])
+    together = Task(
+        "t", "ab", [Video("v", [Segment("b", 0, 0), Segment("a", 0, 0), Segment("a", 1, 1)]), Video("w", [])]
+    )
+    assert [variant.to_english() for variant in find_variants(together)[0]] == ["nothing", "a + b → a"]
+
+
+def test_attributes_of_xes_select_runs(tmp_path: Path) -> None:
+    path = tmp_path / "log.xes"
+    traces = "".join(
+        f"<trace><string key='concept:name' value='{n}'/><string key='channel' value='{'Shop' if n % 3 else 'Web'}'/>"
+        f"<event><string key='concept:name' value='a'/><int key='cost' value='{n}'/></event>"
+        "<event><string key='concept:name' value='b'/></event></trace>"
+        for n in range(9)
+    )
+    path.write_text(f"<log>{traces}</log>")
+    assert summarize(path, where=["channel=Web"]).tasks[0].videos == 3
+    assert summarize(path, where=["cost>=7"]).tasks[0].videos == 2

@@ -7,16 +7,21 @@ import random
 import tracemalloc
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
 
+import pandas
+import pyarrow
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.xes import write_log
 from msg2.errors import InputError
-from msg2.formats import read, read_all, summarize
+from msg2.formats import read, read_all, summarize, to_tasks, write, xml_parser
 from msg2.formats.times import TimestampParser
+from msg2.sequences import Sequences
+from msg2.task import Segment, Task, Video
 
 HEAD = """<?xml version="1.0" encoding="UTF-8" ?>
 <log xes.version="1.0" xes.features="nested-attributes" xmlns="http://www.xes-standard.org/">
@@ -310,7 +315,7 @@ def test_headers_of_other_tools_are_recognised(tmp_path: Path) -> None:
     assumed = summarize(path).assumptions
     assert assumed[0].startswith("the column 'Case ID' is the case, 'Start Timestamp' is the start, ")
     assert "a start and no end is an instant" in assumed[1]
-    assert summarize(path).tasks[0].findings == ("1 video with only one label, which says nothing about order",)
+    assert summarize(path).tasks[0].findings == ("1 run with only one label, which says nothing about order",)
     path.write_text(CELONIS)
     week = (datetime(2024, 5, 13, 12, 30) - datetime(2024, 5, 6, 9)).total_seconds()
     assert spans(path) == {"o1": [("Pack", 0, 0), ("Ship", week, week)]}
@@ -384,3 +389,161 @@ def test_times_that_cannot_be_kept_name_their_row(text: str, complaint: str, tmp
     (tmp_path / "log.csv").write_text(text)
     with pytest.raises(InputError, match=complaint):
         read_all(tmp_path / "log.csv")
+
+
+# -- ties, bad rows, dates ------------------------------------------------------------------------------------------
+
+
+def test_ties_are_in_no_order_or_in_that_of_the_file(tmp_path: Path) -> None:
+    rows = [("z", "2024-05-01"), ("a", "2024-05-01"), ("m", "2024-05-01"), ("b", "2024-05-02"), ("a", "2024-05-02")]
+    (tmp_path / "log.csv").write_text("case,activity,time\n" + "".join(f"c,{step},{day}\n" for step, day in rows))
+    (tmp_path / "log.xes").write_text(xes(("c", [xes_event(step, f"{day}T00:00:00Z") for step, day in rows])))
+    (tmp_path / "steps.csv").write_text(
+        "video,step,start,end\n" + "".join(f"c,{step},{day[-1]},{day[-1]}\n" for step, day in rows)
+    )
+    text = (tmp_path / "steps.csv").read_text().replace("\n", ",anna\n").replace("end,anna", "end,source")
+    (tmp_path / "coded.csv").write_text(text)
+    segments = [Segment(step, int(day[-1]), int(day[-1])) for step, day in rows]
+    for name in ("log.csv", "log.xes", "steps.csv", "coded.csv", None):
+        data = [segments] if name is None else tmp_path / name
+        (unknown,), (ordered,) = (to_tasks(data, repeats="keep", **more) for more in ({}, {"ties": "file"}))
+        assert [s.step for s in ordered.videos[0].segments] == [step for step, _ in rows]
+        assert [round(s.start, 6) for s in ordered.videos[0].segments] == [s.start for s in unknown.videos[0].segments]
+        before = Sequences.from_task(ordered).variants
+        assert before.before.sum() == 4 * 3 / 2
+        assert before.together.sum() == 0
+        counted = Sequences.from_task(unknown).variants
+        assert (counted.before.sum(), counted.together.sum()) == (3, 6)
+
+
+def test_bad_rows_are_set_aside_if_they_are_few(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "log.csv"
+    rows = [f"c{n},{step},2024-05-0{day}" for n in range(20) for day, step in enumerate("abc", start=1)]
+    good = "\n".join(["case,activity,time", *rows])
+    path.write_text(good)
+    whole = read(path, repeats="keep")
+    for bad, what in (
+        ("c3,b,", "the event has no time"),
+        ("c3,b,soon", "the time 'soon' is not a point in time"),
+        ("c3,,2024-05-01", "the activity is empty"),
+        ("c3,b,2024-05-01T00:00Z", "the time '2024-05-01T00:00Z' is one of times with a time zone"),
+    ):
+        path.write_text("\n".join(["case,activity,time", *rows[:30], bad, *rows[30:]]))
+        caplog.clear()
+        if "Z" not in bad:  # of two ways to write times, neither is wrong by itself
+            assert read(path, repeats="keep") == whole
+            assert f"bad rows that are set aside (--strict refuses them), 1 in all: row 32: {what}" in caplog.text
+            assert summarize(path).findings == (f"1 bad row set aside: {path}, row 32: {what}",)
+        with pytest.raises(InputError, match=f"row 32: {what}"):
+            read(path, strict=True)
+    path.write_text("\n".join(["case,activity,time", *rows[:30], *["c3,b,"] * 4, *rows[30:]]))
+    with pytest.raises(InputError, match="row 32: the event has no time"):
+        read(path)  # four of 64 are too many
+    steps = tmp_path / "steps.csv"
+    lines = [f"v{n},{step},{day},{day}.5" for n in range(20) for day, step in enumerate("abc")]
+    for bad in ("v3,b,,", "v3,b,9,7", "v3,b,x,7", ",b,1,2"):
+        steps.write_text("\n".join(["video,step,start,end", bad, *lines]))
+        assert read(steps, repeats="keep").labels == 60
+        if bad[-1] != "7" and bad[0] == "v":
+            assert to_tasks(pandas.read_csv(steps), repeats="keep")[0].labels == 60
+    events = [xes_event("a", "2024-05-01T00:00:00Z"), "<event></event>", xes_event("b", "soon"), xes_event("b")]
+    log = tmp_path / "log.xes"
+    log.write_text(xes(*((f"c{n}", events[:1]) for n in range(80)), ("bad", events)))
+    assert read(log, repeats="keep").labels == 81
+    with pytest.raises(InputError, match="the event has no attribute"):
+        read(log, strict=True)
+
+
+def test_dates_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "case,activity,time\nc,a,2024-05-01T12:00+02:00\nc,b,2024-05-03T12:00+02:00\nd,a,2024-06-01T00:00Z\n"
+    )
+    (task,) = read_all(path)
+    for kept in (task, task.order_by_start(), task.with_first_labels(), task.select([0, 1])):
+        assert kept.columns.began.astype("datetime64[us]").astype(str).tolist() == [
+            "2024-05-01T10:00:00.000000", "2024-06-01T00:00:00.000000",
+        ]  # fmt: skip
+    assert summarize(path).tasks[0].dates == ("2024-05-01T10:00:00.000000", "2024-06-01T00:00:00.000000")
+
+
+def test_data_frames_may_be_logs() -> None:
+    times = pandas.to_datetime(["2024-05-01 12:00", "2024-05-01 12:05", "2024-05-01 12:30"]).tz_localize("Europe/Paris")
+    frame = pandas.DataFrame({"case:concept:name": "c", "concept:name": ["a", "b", "b"], "time:timestamp": times})
+    frame["lifecycle:transition"] = ["complete", "start", "complete"]
+    for data in (frame, pyarrow.Table.from_pandas(frame)):
+        (task,) = to_tasks(data)
+        assert [(s.step, s.start, s.end) for s in task.videos[0].segments] == [("a", 0, 0), ("b", 300, 1800)]
+        assert task.columns.began.tolist() == [int(times[0].timestamp()) * 10**6]
+        assert task.absent == "skipped"
+    renamed = frame.rename(columns={"concept:name": "What", "case:concept:name": "Order"})
+    assert to_tasks(renamed, columns="case=Order,activity=What")[0].steps == ("a", "b")
+
+
+# -- XES: text and parser, start_timestamp, writing -----------------------------------------------------------------
+
+odd_names = st.text(st.sampled_from("ab&<>\"'é \t\n\u3000𝄞"), min_size=1).filter(lambda name: not name.isspace())
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(odd_names, min_size=1, max_size=6),
+    st.integers(1, 40),
+    st.sampled_from(["", "<!-- é <event> -->", "<?x?>"]),
+)
+def test_plain_events_from_the_text_are_what_the_parser_reads(
+    tmp_path: Path, names: list[str], chunk: int, aside: str
+) -> None:
+    """Cut anywhere, with comments in between, the text gives the same as XML does without the short cut."""
+    path = tmp_path / "log.xes"
+    events = [xes_event(name, f"2024-05-0{n + 1}T00:00:00Z", more=aside) for n, name in enumerate(names)]
+    text = xes(("c1", events[:3]), ("c2", events))
+    root = ElementTree.fromstring(text)
+    expected = [
+        [
+            node.get("value")
+            for node in trace.iter()
+            if node.tag.endswith("}string") and node.get("key") == "concept:name"
+        ][1:]
+        for trace in root.iter("{http://www.xes-standard.org/}trace")
+    ]
+    path.write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(xml_parser, "CHUNK", chunk)
+        found = read(path, repeats="keep")
+    assert [[s.step for s in video.segments] for video in found] == expected
+
+
+def test_events_with_a_start_are_intervals(tmp_path: Path) -> None:
+    path = tmp_path / "log.xes"
+    begun = "<date key='start_timestamp' value='2024-05-01T00:00:05Z'/>"
+    path.write_text(
+        xes(("c", [xes_event("a", "2024-05-01T00:00:00Z"), xes_event("b", "2024-05-01T00:00:09Z", more=begun)]))
+    )
+    assert spans(path) == {"c": [("a", 0, 0), ("b", 5, 9)]}
+
+
+spans_of_runs = st.lists(st.tuples(odd_names, st.integers(0, 10**13), st.integers(0, 10**9)), max_size=5)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(odd_names, spans_of_runs, min_size=1, max_size=3), st.booleans())
+def test_what_is_written_as_xes_reads_back(tmp_path: Path, runs: dict, timed: bool) -> None:
+    assume(any(runs.values()))
+    videos = []
+    for name, rows in runs.items():
+        first = min((start for _, start, _ in rows), default=0)
+        seconds = [(step, (start - first) / 1e6, (start - first + length) / 1e6) for step, start, length in rows]
+        videos.append(Video(name, [Segment(step, *(times if timed else ())) for step, *times in seconds]))
+    task = Task("orders", {step for rows in runs.values() for step, *_ in rows}, videos, "skipped")
+    path = tmp_path / "log.xes"
+    write(task, path)
+    assert read_all(path, repeats="keep") == [task]
+
+
+def test_what_xes_cannot_hold(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="XES cannot hold the control characters in"):
+        write(Task("t", ["a\x01"], [Video("v", [Segment("a\x01")])]), tmp_path / "log.xes")
+    tasks = [Task(name, ["a"], [Video("v", [Segment("a")])]) for name in "tu"]
+    with pytest.raises(InputError, match="holds one log, the data has 2 tasks"):
+        write(tasks, tmp_path / "log.xes")

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from msg2.formats.process_blocks import to_blocks, to_powl, unsaid_rules
 from msg2.formats.process_models import to_bpmn, to_pnml
 from msg2.graph import Formula, SubtaskGraph, all_of, any_of, negation, step
+from msg2.graph.graph_file import Loop
 from msg2.text import escape_control_characters
 from tests.formats.token_game import complete_runs, read_bpmn, read_pnml
 
@@ -102,9 +104,8 @@ def test_what_a_process_cannot_say_stands_in_its_documentation() -> None:
         if len(task)
     }
     assert notes["c"] == "needs a or b"
-    assert notes["d"] == "needs a; needs not e"  # a is one of two
-    assert notes["e"] == "never together with f"  # f is in the choice with a
-    assert "a" not in notes
+    assert notes["d"] == "needs not e; always done"  # it is done in the branch with a, and that is one of two
+    assert notes.keys() == {"c", "d"}  # f is in the other branch of the choice with a and e
 
 
 def test_the_diagram_of_a_process_is_complete_and_does_not_overlap() -> None:
@@ -182,7 +183,44 @@ def test_pm4py_opens_them_and_accepts_the_same_runs(tmp_path: Path) -> None:
 
 def test_the_elements_of_a_small_graph() -> None:
     tea = {"task": "tea", "steps": ["boil", "pour"], "preconditions": {"pour": step("boil")}}
-    process = to_bpmn(SubtaskGraph(**tea, optional=["boil"]))
+    process = to_bpmn(SubtaskGraph(**tea, optional=["pour"]))
     assert [process.count(f"<bpmn:{tag} ") for tag in ("task", "exclusiveGateway", "sequenceFlow")] == [2, 2, 6]
     net = to_pnml(SubtaskGraph(**tea))
-    assert [net.count(f"<{tag} ") for tag in ("place", "transition", "arc")] == [8, 5, 12]
+    assert [net.count(f"<{tag} ") for tag in ("place", "transition", "arc")] == [4, 2, 4]
+
+
+def test_loops_lead_back_in_every_format() -> None:
+    """wash, (fry, (taste | smell), [salt leads back])+, serve."""
+    loop = Loop(steps=["fry", "smell", "taste"], back=["salt"], share=0.3)
+    needs = {
+        "fry": step("wash"),
+        "taste": step("fry"),
+        "smell": step("fry"),
+        "serve": any_of(map(step, ["taste", "smell"])),
+    }
+    graph = SubtaskGraph(
+        "dinner", ["wash", "fry", "taste", "smell", "salt", "serve"], {**needs, "salt": step("fry")},
+        exclusive=[["taste", "smell"]], optional=["salt"], order=[("salt", "serve")], loops=[loop],
+        repeats={"fry": 0.3, "taste": 0.3, "smell": 0.3},
+    )  # fmt: skip
+    for net in (read_pnml(to_pnml(graph)), read_bpmn(to_bpmn(graph))):
+        assert net.allows(["wash", "fry", "taste", "serve"])
+        assert net.allows(["wash", "fry", "taste", "salt", "fry", "smell", "fry", "taste", "serve"])
+        assert not net.allows(["wash", "fry", "taste", "smell", "serve"])
+        assert not net.allows(["wash", "fry", "taste", "serve", "fry", "taste"])
+        assert not net.allows(["wash", "wash", "fry", "taste", "serve"])
+    part = "PO=(nodes={ 'fry', X ( 'smell', 'taste' ) }, order={ 'fry'-->X ( 'smell', 'taste' ) })"
+    assert f"* ( {part}, X ( 'salt', tau ) )" in to_powl(graph)
+
+
+def test_branches_of_many_steps_are_a_choice() -> None:
+    needs = {"b": step("a"), "d": step("c"), "e": any_of([step("b"), step("d")])}
+    graph = SubtaskGraph(
+        "t", "abcde", needs, exclusive=["ac"], optional="bd", responses=[("a", step("b")), ("c", step("d"))]
+    )
+    assert not unsaid_rules(graph, to_blocks(graph))
+    assert read_bpmn(to_bpmn(graph)).runs() == read_pnml(to_pnml(graph)).runs() == {tuple("abe"), tuple("cde")}
+    flow = "PO=(nodes={ 'a', 'b' }, order={ 'a'-->'b' })"
+    other = "PO=(nodes={ 'c', 'd' }, order={ 'c'-->'d' })"
+    choice = f"X ( {flow}, {other} )"
+    assert to_powl(graph) == f"PO=(nodes={{ {choice}, 'e' }}, order={{ {choice}-->'e' }})\n"

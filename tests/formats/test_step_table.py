@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from msg2.errors import InputError
 from msg2.formats import read, read_all
 from msg2.formats.conversion import to_dataframe
-from msg2.formats.registry import WRITE_SUFFIXES, write
+from msg2.formats.registry import WRITERS, write
 from msg2.formats.step_table import _json_lines, to_csv, to_parquet
 from msg2.simulation import NoiseOptions, household_world, household_worlds, simulate
 from msg2.simulation.simulator import SimulationOptions
@@ -312,7 +312,7 @@ def test_optional_columns_and_order_without_times(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["labels.json", "labels", "labels.xml", "eaf"])
 def test_unknown_suffixes_are_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=f"use one of {' '.join(WRITE_SUFFIXES)}".replace(".", r"\.")):
+    with pytest.raises(InputError, match=f"use one of {' '.join(WRITERS)}".replace(".", r"\.")):
         write([], tmp_path / name)
     assert not list(tmp_path.iterdir())
 

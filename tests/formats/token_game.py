@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import xml.etree.ElementTree as ET
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from msg2.graph import SubtaskGraph
@@ -41,6 +42,25 @@ class PetriNet:
                     assert max(after.values()) <= 1, "the net is not safe"
                     open_states.append((self._freeze(after), run if label is None else (*run, label)))
         return found
+
+    def allows(self, run: Sequence[str]) -> bool:
+        """Whether some firing sequence from the initial to the final marking has these labels."""
+        moves = [(label, frozenset(taken), frozenset(given)) for label, taken, given in self.transitions]
+        states = {frozenset(self.initial)}
+        for name in [*run, None]:
+            open_states = [*states]
+            for state in open_states:  # it grows by what silent transitions reach
+                after = [(state - taken) | given for label, taken, given in moves if label is None and taken <= state]
+                open_states += {*after}.difference(open_states)
+            if name is None:
+                return frozenset(self.final) in open_states
+            states = {
+                (state - taken) | given
+                for state in open_states
+                for label, taken, given in moves
+                if label == name and taken <= state
+            }
+        return False
 
     @staticmethod
     def _freeze(marking: Counter[str]) -> Marking:

@@ -233,11 +233,14 @@ def test_pairs_are_covered_by_the_largest_groups() -> None:
 
 
 def test_all_rules_with_the_share_of_the_samples_that_say_so() -> None:
-    evidence = {"flip": {"edges": {"butter": {"probability": 0.8}}, "confidence": 0.95}}
+    evidence = {"flip": {"edges": {"butter": {"probability": 0.8}, "heat": {"before": 4, "together": 6, "weak": True}}}}
+    evidence["flip"]["edges"]["heat"] |= {"probability": 0.99, "kinds": {"needs": 0.95, "after": 0.04}}
     steps, order = ["heat", "butter", "flip"], [("butter", "flip")]
     toast = SubtaskGraph("toast", steps, {"flip": step("heat")}, None, evidence, order=order, optional=["butter"])
     assert toast.explain().splitlines() == [
-        "flip  needs  'heat' (95 %)", "flip  comes after  'butter' (80 %), if done", "may be left out:  butter",
+        "flip  comes after  'butter' (80 %), if done", "may be left out:  butter",
+        "weak: few videos tell, or a quarter of them contradict",
+        "  flip  needs  'heat' (4 of 6 videos: 2 contradict, 95 %)",
     ]  # fmt: skip
 
 
@@ -260,10 +263,9 @@ def test_explanation_with_evidence() -> None:
     }
     graph = SubtaskGraph("t", "ab", {"b": step("a")}, evidence=evidence)
     assert graph.explain("b").splitlines() == [
-        "'b' needs 'a'.",
+        "'b' needs 'a' (1 of 2 videos: few tell).",
         "It held in 3 of the 12 videos with this step (25 %).",
         "It did not hold in: v0, v1, v2, v3, v4, v5, v6, v7 and 1 more.",
-        "Little support: 'a' and 'b' are ordered in only 2 videos.",
         "Next best: nothing before it (score 1.000 against 1.500).",
     ]
 

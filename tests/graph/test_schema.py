@@ -28,6 +28,13 @@ GOOD: dict[str, Any] = {
     "exclusive": [["grind beans", "open ground coffee"]],
     "optional": ["open ground coffee"],
     "repeats": {"pour water": 0.25},
+    "responses": [["boil water", "pour water"], ["boil water", {"any": ["grind beans", "open ground coffee"]}]],
+    "loops": [{"steps": ["boil water", "pour water"], "back": ["grind beans"], "share": 0.1}],
+    "descriptions": {"boil water": "Bring half a litre to the boil."},
+    "warnings": [{"text": "Hot.", "step": "boil water"}, {"text": "Wear gloves."}],
+    "tools": ["kettle"],
+    "version": "2",
+    "reviewed": {"by": "Ada", "on": "2026-11-18"},
     "method": {"name": "msg2", "options": {"delta": 0.96}, "videos": ["v1"], "mine": [1]},
     "evidence": {"pour water": {"videos": 51, "holds": 47, "mine": None}},
 }
@@ -84,6 +91,10 @@ def good_files(draw: st.DrawFn) -> dict[str, Any]:
         "exclusive": st.lists(pairs, max_size=2),
         "optional": st.lists(st.sampled_from(steps), unique=True),
         "repeats": st.dictionaries(st.sampled_from(steps), st.floats(0, 1)),
+        "responses": st.lists(pairs | pairs.map(lambda pair: [pair[0], {"any": [pair[1], steps[0]]}]), max_size=2),
+        "loops": st.lists(st.builds(lambda part, share: {"steps": part, "share": share}, pairs, st.floats(0, 1))),
+        "descriptions": st.dictionaries(st.sampled_from(steps), st.text(max_size=5)),
+        "tools": st.lists(st.text(max_size=5)),
     }
     drawn = {key: draw(values) for key, values in relations.items() if draw(st.booleans())}
     return {"format": "msg2.graph/2", **graph, **drawn}
@@ -111,6 +122,8 @@ WRONG: list[tuple[tuple[Any, ...], Any]] = [
     (("order",), {}), (("order", 0), "boil water"), (("order", 0), ["boil water"]), (("order", 0, 1), "grind beans"),
     (("order", 0, 1), 3), (("exclusive",), None), (("exclusive", 0), ["boil water"]), (("optional",), "boil water"),
     (("optional", 0), 1), (("repeats",), []), (("repeats", "pour water"), 1.5), (("repeats", "pour water"), True),
+    (("responses",), {}), (("responses", 0), ["boil water"]), (("loops", 0, "steps"), []), (("loops", 0, "share"), 2),
+    (("descriptions",), []), (("warnings", 1), "Hot."), (("tools",), "kettle"), (("reviewed",), {}),
     (("method",), []), (("method",), None), (("evidence",), 3), (("evidence",), "text"), (("extra",), 1),
 ]  # fmt: skip
 
@@ -149,3 +162,18 @@ def test_what_the_schema_leaves_to_the_parser(preconditions: dict[str, Any]) -> 
     assert VALIDATOR.is_valid(value)
     with pytest.raises(InputError):
         SubtaskGraph.from_json(value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("responses", [["boil water", "tea"]]),
+        ("responses", [["tea", "boil water"]]),
+        ("loops", [{"steps": ["boil water"], "back": ["tea"], "share": 0.5}]),
+        ("descriptions", {"tea": "Drink it."}),
+        ("warnings", [{"text": "Hot.", "step": "tea"}]),
+    ],
+)
+def test_every_name_is_a_step(key: str, value: object) -> None:
+    with pytest.raises(InputError, match=f"(?s){key}.*'tea' is not among the steps of the graph"):
+        SubtaskGraph.from_json({**GOOD, key: value})

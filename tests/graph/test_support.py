@@ -91,6 +91,7 @@ def test_edges_as_a_dataframe() -> None:
     assert frame.iloc[0].to_dict() == {
         "before": "boil", "after": "pour", "kind": "needs", "together": 50, "share": 0.94, "supporting": 47,
         "opposing": 3, "weak": True, "probability": 0.98, "confidence": 0.98,
+        "simultaneous": None,
     }  # fmt: skip
     assert pandas.isna(frame.iloc[1]["together"])
     assert pandas.isna(frame.iloc[1]["share"])

@@ -270,7 +270,7 @@ def test_hints_weigh_as_many_videos_and_are_not_counted_as_such() -> None:
     assert infer(task, "always-before", delta=0.7).edge_pairs() == set()
     told = infer(task, "always-before", delta=0.7, constraints=Constraints(hints=[("a", "b", 5)]))  # 8 of 11 now
     assert told.edge_pairs() == {("a", "b")}
-    assert told.evidence["b"]["edges"]["a"] == {"before": 3, "together": 6}
+    assert told.evidence["b"]["edges"]["a"] == {"before": 3, "together": 6, "weak": True}
     assert told.method["videos"] == [video.id for video in videos]
     assert told.method["knowledge"] == {"hints": [["a", "b", 5]]}
     assert infer(task, "always-before", delta=0.7, constraints=Constraints(hints=[("a", "b", 4)])).edge_pairs() == set()

@@ -17,7 +17,7 @@ import pytest
 
 from msg2.errors import InputError
 from msg2.media import speech_recognition
-from msg2.media.speech_recognition import SpeechRecognizer, Transcript, _audio_chunks
+from msg2.media.speech_recognition import SpeechRecognizer, Transcript, audio_chunks
 
 RATE = 16_000
 
@@ -41,7 +41,7 @@ def test_sound_is_cut_in_its_pauses(tmp_path: Path) -> None:
     pauses = [(45.0, 47.0), (99.0, 99.6), (110.0, 110.2)]
     for start, end in pauses:
         sound[int(start * RATE) : int(end * RATE)] = 0
-    parts = [*_audio_chunks(recorded(tmp_path / "v.wav", sound), 60.0)]
+    parts = [*audio_chunks(recorded(tmp_path / "v.wav", sound), 60.0)]
     assert np.allclose(np.concatenate([samples for _, samples in parts]), sound, atol=1e-4)
     lengths = [len(samples) / RATE for _, samples in parts]
     begins = [begin for begin, _ in parts]
@@ -72,7 +72,7 @@ def muxed(path: Path, starts: Sequence[float]) -> Path:
 
 
 def test_sound_that_begins_late_and_has_a_gap_keeps_its_times(tmp_path: Path) -> None:
-    ((begin, sound),) = _audio_chunks(muxed(tmp_path / "v.mkv", [2.0, 6.0, 7.0]), 60.0)
+    ((begin, sound),) = audio_chunks(muxed(tmp_path / "v.mkv", [2.0, 6.0, 7.0]), 60.0)
     assert begin == pytest.approx(2.0, abs=0.01)
     loud = np.abs(sound) > 0.1
     seconds = [bool(loud[int(second * RATE) : int((second + 1) * RATE)].mean() > 0.5) for second in range(6)]
@@ -80,18 +80,18 @@ def test_sound_that_begins_late_and_has_a_gap_keeps_its_times(tmp_path: Path) ->
 
 
 def test_files_without_sound_and_files_that_are_none(tmp_path: Path, film: Callable[..., Path]) -> None:
-    assert not [*_audio_chunks(film(tmp_path / "silent.mp4", [0.0, 0.1]), 60.0)]
+    assert not [*audio_chunks(film(tmp_path / "silent.mp4", [0.0, 0.1]), 60.0)]
     (tmp_path / "text.mp4").write_text("no video at all, only some words")
     with pytest.raises(InputError, match=r"text\.mp4: is no video that can be read"):
-        [*_audio_chunks(tmp_path / "text.mp4", 60.0)]
+        [*audio_chunks(tmp_path / "text.mp4", 60.0)]
     with pytest.raises(InputError, match=r"nowhere\.mp4: is not there"):
-        [*_audio_chunks(tmp_path / "nowhere.mp4", 60.0)]
+        [*audio_chunks(tmp_path / "nowhere.mp4", 60.0)]
 
 
 def test_what_can_be_decoded_of_a_broken_file_is_kept(tmp_path: Path) -> None:
     whole = muxed(tmp_path / "v.mkv", range(5)).read_bytes()
     (tmp_path / "cut.mkv").write_bytes(whole[: len(whole) // 2])
-    ((_, sound),) = _audio_chunks(tmp_path / "cut.mkv", 60.0)
+    ((_, sound),) = audio_chunks(tmp_path / "cut.mkv", 60.0)
     assert 1 < len(sound) / RATE < 4
 
 
@@ -103,7 +103,7 @@ def test_sound_of_which_nothing_can_be_decoded_is_named(tmp_path: Path, film: Ca
     content[start : start + length] = b"\xff" * length
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"v\.mp4: has sound, but cannot be decoded"):
-        [*_audio_chunks(path, 60.0)]
+        [*audio_chunks(path, 60.0)]
 
 
 def test_what_is_no_model(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -187,8 +188,82 @@ def test_a_model_of_the_hub_is_pinned_and_has_no_pickles(
     assert all(pattern.endswith((".json", ".txt", ".model", ".safetensors")) for pattern in asked[0][2])
     for weights in folder.rglob("*.safetensors"):
         weights.rename(weights.with_name("pytorch_model.bin"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(InputError, match=r"some/encoder: has no weights as safetensors .*\n.*some/encoder@refs/pr/1"):
         find_checkpoint("some/encoder", "model")
+
+
+def test_the_error_names_the_revision_that_has_safetensors(
+    minilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for a repository with a pickle on its main branch, and three requests, of which two convert it."""
+    folder = copied(minilm, tmp_path)
+    for weights in folder.rglob("*.safetensors"):
+        weights.unlink()
+    files = {
+        "refs/pr/2": ["model.safetensors"],
+        "refs/pr/9": ["README.md", "model.safetensors"],
+        "refs/pr/10": ["README.md"],
+    }
+
+    class Hub:
+        def list_repo_refs(self, name: str, *, include_pull_requests: bool) -> SimpleNamespace:
+            assert (name, include_pull_requests) == ("some/encoder", True)
+            return SimpleNamespace(pull_requests=[SimpleNamespace(ref=ref) for ref in files])
+
+        def list_repo_files(self, name: str, *, revision: str) -> list[str]:
+            return files[revision]
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: str(folder))
+    monkeypatch.setattr("huggingface_hub.HfApi", Hub)
+    with pytest.raises(InputError, match=r"ask for some/encoder@refs/pr/9 \(anyone .*, or say: msg2 --allow-pickle"):
+        find_checkpoint("some/encoder", "model")
+    files.pop("refs/pr/9")
+    files.pop("refs/pr/2")
+    with pytest.raises(InputError, match="ask for some/encoder@refs/pr/1 if that has them"):
+        find_checkpoint("some/encoder", "model")
+
+
+def test_a_pickle_is_taken_when_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The weights are those that were saved, and nothing else in the file is run."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from msg2.states.transformer_encoders import load_encoder
+
+    config = transformers.T5Config.from_dict(load_encoder("t5-tiny").config)
+    torch.manual_seed(1)
+    model = transformers.T5EncoderModel(config)
+    config.save_pretrained(tmp_path)
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    asked: list[list[str]] = []
+
+    def fetched(name: str, revision: str | None, allow_patterns: list[str]) -> str:
+        asked.append(allow_patterns)
+        return str(tmp_path)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetched)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(InputError, match="the encoder 'some/t5' has no weights as safetensors"):
+        load_encoder("some/t5")
+    monkeypatch.setenv("MSG2_ALLOW_PICKLE", "1")
+    loaded = load_encoder("some/t5")
+    assert "some/t5 has its weights in a pickle, which is read as numbers only (--allow-pickle)" in caplog.messages
+    assert [("pytorch_model*.bin" in patterns) for patterns in asked] == [False, False, True]
+    own = dict(model.encoder.named_parameters())
+    for name, weights in loaded.core.named_parameters():
+        if "embed_tokens" not in name:
+            assert torch.equal(weights, own[name])
+
+    class Trap:
+        def __reduce__(self) -> tuple[object, ...]:
+            return Path.touch, (tmp_path / "sprung",)
+
+    torch.save({**model.state_dict(), "trap": Trap()}, tmp_path / "pytorch_model.bin")
+    with pytest.raises(InputError, match="the encoder 'some/t5' cannot be loaded"):
+        load_encoder("some/t5")
+    assert not (tmp_path / "sprung").exists()
 
 
 def test_what_is_no_sentence_encoder(minilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

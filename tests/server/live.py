@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
+
+import wsproto
+from wsproto import events as ws
 
 from msg2.server.settings import ServerSettings
 from msg2.server.web_app import AppServer, listening_socket
 from msg2.server.workspace import Workspace
+from tests.server.conftest import PATIENCE
 
 
 def start_server(
@@ -74,3 +80,41 @@ def app_address(folder: Path, *paths: str, **options: Any) -> Iterator[str]:
     """The address of `running_app`."""
     with running_app(folder, *paths, **options) as (address, _):
         yield address
+
+
+class Socket(AbstractContextManager["Socket"]):
+    """A WebSocket to a real server; where that refuses it, `status` says how."""
+
+    def __init__(self, address: str, target: str) -> None:
+        host, _, port = address.rpartition(":")
+        self.connection = socket.create_connection((host, int(port)), timeout=PATIENCE)
+        self.protocol = wsproto.WSConnection(wsproto.ConnectionType.CLIENT)
+        self.connection.sendall(self.protocol.send(ws.Request(address, target)))
+        self.end: tuple[int, str | None] | None = None
+        first = self._next_event()
+        self.status = 101 if isinstance(first, ws.AcceptConnection) else getattr(first, "status_code", None)
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+
+    def send(self, value: object) -> None:
+        self.connection.sendall(self.protocol.send(ws.TextMessage(json.dumps(value))))
+
+    def receive(self) -> Any:
+        """The next message; None at the end, and then `end` says why."""
+        text = ""
+        while not isinstance(event := self._next_event(), ws.CloseConnection):
+            if isinstance(event, ws.Ping):
+                self.connection.sendall(self.protocol.send(event.response()))
+            elif isinstance(event, ws.TextMessage):
+                text += event.data
+                if event.message_finished:
+                    return json.loads(text)
+        self.end = event.code, event.reason
+        return None
+
+    def _next_event(self) -> ws.Event:
+        while True:
+            for event in self.protocol.events():
+                return event
+            self.protocol.receive_data(self.connection.recv(1 << 16) or None)

@@ -1,4 +1,4 @@
-"""The examples of docs/app.md do what the page says."""
+"""The examples of the pages about the app and live runs do what the pages say."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ import pytest
 from tests.server.conftest import PATIENCE, TOAST, until
 from tests.server.live import serving
 
-PAGE = Path(__file__).parents[2] / "docs/app.md"
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("app.md", "live-runs.md"))
 BLOCK = re.compile(r"^```(bash|json)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 CLIENT = re.compile(r'^```python title="follow.py"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
@@ -37,7 +38,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str
 @pytest.mark.skipif(not (shutil.which("curl") and shutil.which("jq")), reason="curl and jq are not installed")
 def test_examples(served: tuple[Path, str]) -> None:
     folder, address = served
-    blocks = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
+    blocks = BLOCK.findall(TEXT)
     assert [kind for kind, _ in blocks].count("bash") == 7
     said = ""
     for kind, text in blocks:
@@ -54,8 +55,7 @@ def test_examples(served: tuple[Path, str]) -> None:
 def test_client(served: tuple[Path, str]) -> None:
     """The eleven lines of the client, and the session with it."""
     folder, address = served
-    text = PAGE.read_text(encoding="utf-8")
-    client, session = CLIENT.findall(text)[0], SESSION.findall(text)[0].splitlines()
+    client, session = CLIENT.findall(TEXT)[0], SESSION.findall(TEXT)[0].splitlines()
     assert len([line for line in client.splitlines() if line]) == 11
     token = (folder / "work" / "token").read_text().strip()
 

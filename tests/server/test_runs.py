@@ -5,19 +5,21 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from inspect import signature
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-import msg2.server
 from msg2.assist.assistant import Assistant
 from msg2.assist.events import answer_event
 from msg2.formats import read, read_graph
+from msg2.graph import SubtaskGraph
 from msg2.server.settings import ServerSettings
 from msg2.server.web_app import create_app
 from msg2.server.workspace import Workspace
@@ -197,7 +199,10 @@ def runs_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestCli
 def test_the_options_of_the_assistant_are_kept(open_app: Open) -> None:
     client = open_app()
     graph, data = drawn(client), uploaded(client)["id"]
-    options = {"absent": "unknown", "threshold": 0.9, "alarm_cost": None, "missed": 0.2}
+    confusion = {"dip": {"dip": 6, "fry": 3, "": 1}, "": {"": 1}}
+    options = {"absent": "unknown", "threshold": 0.9, "alarm_cost": None, "missed": 0.2, "confusion": confusion,
+               "window": 5}  # fmt: skip
+    assert set(options) == set(signature(Assistant).parameters) - {"graph", "data", "log"}
     run = opened(client, graph, data=data, **options)
     assert run["options"] == options
     told(client, run["id"], {"did": "whisk"})
@@ -210,8 +215,35 @@ def test_the_options_of_the_assistant_are_kept(open_app: Open) -> None:
     usual = opened(client, graph, data=data)["id"]
     told(client, usual, {"did": "whisk"})
     assert told(client, usual, {"did": "fry"})["report"]["mistake"]
-    for wrong in ({"absent": "perhaps"}, {"threshold": 2}, {"alarm_cost": 0}, {"missed": 1}, {"confusion": []}):
-        refused(client.post("/api/runs", json={"graph": graph, **wrong}), 422)
+    wrong = [{"absent": "perhaps"}, {"threshold": 2}, {"alarm_cost": 0}, {"missed": 1}, {"confusion": [[1]]},
+             {"confusion": {"dip": {"fry": -1}}}, {"window": -1}]  # fmt: skip
+    for option in wrong:
+        refused(client.post("/api/runs", json={"graph": graph, **option}), 422)
+    for typo in ({"dpi": {}}, {"dip": {"dpi": 1}}):
+        answer = client.post("/api/runs", json={"graph": graph, "confusion": typo})
+        assert refused(answer) == "'dpi' is not a step of the graph"
+        assert answer.json()["where"] == "confusion"
+
+
+def test_confusions_and_the_window_are_those_of_the_library(client: TestClient, tmp_path: Path) -> None:
+    (tmp_path / "toast.csv").write_text(TOAST)
+    steps = list(SubtaskGraph.from_json(GRAPH).steps)
+    assert steps == ["whisk", "dip", "fry"]
+    rows = np.array([[9, 0, 0, 1], [0, 5, 4, 1], [0, 4, 4, 2], [0, 1, 0, 9]], float)
+    confusion = {
+        name: dict(zip([*steps, ""], row, strict=True)) for name, row in zip([*steps, ""], rows.tolist(), strict=True)
+    }
+    del confusion["whisk"]["dip"]  # what is left out is 0
+    run = opened(client, drawn(client), data=uploaded(client)["id"], confusion=confusion, window=2)["id"]
+    videos = read(tmp_path / "toast.csv", repeats="keep")
+    assistant, usual = Assistant(GRAPH, videos, confusion=rows, window=2.0), Assistant(GRAPH, videos)
+    for event in ({"saw": {"whisk": 0.9}, "at": 5.0}, {"saw": {"fry": 0.6, "dip": 0.2}, "at": 8.0}):
+        answer = told(client, run, event)
+        assert library(answer) == json.loads(json.dumps(answer_event(assistant, event)))
+        answer_event(usual, event)
+    assert answer["done"] != usual.done()
+    assert told(client, run, {"did": "dip", "at": 6.5})["last"]["at"] == 8
+    assert "2 seconds late" in str(client.post(f"/api/runs/{run}/events", json={"did": "dip", "at": 5.5}).json())
 
 
 def test_late_events_and_ids(client: TestClient) -> None:
@@ -267,20 +299,116 @@ def test_what_an_older_version_kept(open_app: Open, tmp_path: Path) -> None:
     assert "older version" in refused(open_app().get(f"/api/runs/{run}"))
 
 
-def test_answers_are_as_the_schema_says(client: TestClient) -> None:
+def exact(schema: Any) -> Any:
+    """A schema in which objects with properties have no others."""
+    if isinstance(schema, list):
+        return [exact(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {"additionalProperties": False} if "properties" in schema and schema.get("type") == "object" else {}
+    return {**closed, **{key: exact(value) for key, value in schema.items()}}
+
+
+def test_events_and_answers_are_as_the_schema_says(client: TestClient) -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    schema = json.loads((Path(msg2.server.__file__).parent / "run_schema.json").read_text())
-    run = opened(client, drawn(client), data=uploaded(client)["id"])["id"]
+    api = client.get("/api/openapi.json").json()
+    components = exact(api["components"])
+
+    def is_valid(value: object, schema: dict[str, Any]) -> bool:
+        return bool(jsonschema.Draft202012Validator({**schema, "components": components}).is_valid(value))
+
+    def answers(method: str, path: str, status: str = "200") -> Any:
+        return api["paths"][f"/api/runs{path}"][method]["responses"][status]["content"]["application/json"]["schema"]
+
+    event_schema = api["paths"]["/api/runs/{id}/events"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    graph, data = drawn(client), uploaded(client)["id"]
+    run, stream = opened(client, graph, data=data), opened(client, graph)
+    assert is_valid(run, answers("post", "", "201"))
     named = [
         {"began": "whisk", "id": "e", "actor": "Ann"}, {"did": "whisk", "id": "f"}, {"saw": {}}, {"pause": True},
         {"resume": True}, {"correct": "f", "did": "whisk"}, {"correct": "f", "saw": {"whisk": 1}}, {"undo": "e"},
     ]  # fmt: skip
     for event in [*EVENTS, *named]:
-        jsonschema.validate(event, schema["event"])
-        jsonschema.validate(told(client, run, event), schema["answer"])
-    for wrong in ({"correct": "f"}, {"correct": "f", "did": "dip", "saw": {}}, {"undo": False}, {"observe": {}}):
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(wrong, schema["event"])
+        assert is_valid(event, event_schema)
+        assert is_valid(told(client, run["id"], event), answers("post", "/{id}/events"))
+    frame = {"observe": {"whisk": 0.9}, "at": 1}
+    assert is_valid(frame, event_schema)
+    assert is_valid(told(client, stream["id"], frame), answers("post", "/{id}/events"))
+    assert is_valid(client.get(f"/api/runs/{run['id']}").json(), answers("get", "/{id}"))
+    told(client, run["id"], {"did": "fry", "at": 9})
+    taken = client.post(f"/api/runs/{run['id']}/graph", json={"graph": drawn(client, WITHOUT_FRY)}).json()
+    assert taken["dropped"]
+    assert is_valid(taken, answers("post", "/{id}/graph"))
+    for wrong in (
+        {"correct": "f"}, {"correct": "f", "did": "dip", "saw": {}}, {"undo": False}, {"observe": {}}, {"did": 1},
+        {"did": "dip", "when": 3}, {"saw": {"dip": 2}}, {"plan": "fry", "k": 101}, {},
+    ):  # fmt: skip
+        assert not is_valid(wrong, event_schema)
+        refused(problem := client.post(f"/api/runs/{run['id']}/events", json=wrong), problem.status_code)
+    assert not is_valid({**told(client, run["id"], {"ask": True}), "more": 1}, answers("post", "/{id}/events"))
+
+
+# -- another graph takes over -----------------------------------------------------------------------------------
+
+WITHOUT_FRY = {**GRAPH, "steps": ["whisk", "dip", "serve"], "preconditions": {"serve": "dip"}}
+
+
+def test_a_graph_that_was_edited_takes_over(client: TestClient, tmp_path: Path) -> None:
+    run = opened(client, drawn(client), data=uploaded(client)["id"], confusion={"fry": {"fry": 9, "dip": 1}})
+    for event in (
+        {"did": "dip", "at": 1, "id": "a"}, {"did": "fry", "at": 2, "actor": "Ann"}, {"pause": True, "at": 3},
+        {"saw": {"whisk": 0.6, "fry": 0.3}, "at": 9},
+    ):  # fmt: skip
+        before = told(client, run["id"], event)
+    assert before["alarms"]
+    graph = drawn(client, WITHOUT_FRY)
+    taken = client.post(f"/api/runs/{run['id']}/graph", json={"graph": graph}).json()
+    (gone,) = taken["dropped"]
+    assert (gone["kind"], gone["seen"], gone["at"], gone["actor"]) == ("did", {"fry": 1.0}, 2.0, "Ann")
+    assert [(entry["kind"], entry["seen"]) for entry in taken["log"]] == [
+        ("did", {"dip": 1.0}), ("pause", {}), ("saw", {"whisk": 0.6}),
+    ]  # fmt: skip
+    assert (taken["id"], taken["graph"], taken["data"], taken["version"]) == (run["id"], graph, run["data"], 5)
+    assert set(taken["steps"]) == set(WITHOUT_FRY["steps"])
+    assert (taken["answer"]["alarms"], taken["limitations"]) == ([], {})
+    # It is as if the run had been one of this graph from the beginning, learned from videos of the steps that it has.
+    table = "".join(line for line in TOAST.splitlines(keepends=True) if ",fry," not in line)
+    (tmp_path / "known.csv").write_text(table)
+    assistant = Assistant(WITHOUT_FRY, read(tmp_path / "known.csv", repeats="keep"))
+    for event in ({"did": "dip", "at": 1}, {"pause": True, "at": 3}, {"saw": {"whisk": 0.6}, "at": 9}):
+        answer_event(assistant, event)
+    assert library(taken["answer"])["next"] == answer_event(assistant, {"ask": True})["next"]
+    assert "dip" not in told(client, run["id"], {"undo": "a"})["progress"]
+    assert "'fry'" in refused(client.post(f"/api/runs/{run['id']}/events", json={"did": "fry"}))
+
+
+def test_a_graph_that_was_edited_in_its_place_takes_over_when_it_is_asked_to(client: TestClient) -> None:
+    graph = drawn(client)
+    run = opened(client, graph)["id"]
+    told(client, run, {"did": "fry"})
+    changed = {**GRAPH, "preconditions": {}}
+    assert client.post("/api/drawn", json={"graph": changed, "replaces": graph}).status_code == 201
+    assert "has changed since" in refused(client.post(f"/api/runs/{run}/events", json={"did": "dip"}))
+    taken = client.post(f"/api/runs/{run}/graph", json={"graph": graph}).json()
+    assert (taken["dropped"], taken["answer"]["progress"], taken["answer"]["alarms"]) == ([], ["fry"], [])
+    assert told(client, run, {"did": "dip"})["progress"] == ["fry", "dip"]
+
+
+def test_what_cannot_take_over_changes_nothing(client: TestClient) -> None:
+    run = opened(client, drawn(client), data=uploaded(client)["id"])["id"]
+    told(client, run, {"did": "whisk"})
+    before = client.get(f"/api/runs/{run}").json()
+    tea = drawn(client, {"format": "msg2.graph/2", "task": "tea", "steps": ["boil"], "preconditions": {}})
+    nowhere = "0" * 32
+    path = f"/api/runs/{run}/graph"
+    assert "is not a step of the graph" in refused(client.post(path, json={"graph": tea}))  # of the data, none is
+    refused(client.post(path, json={"graph": nowhere}))  # "not found" would be about the run
+    refused(client.post(path, json={"graph": tea, "data": nowhere}))
+    refused(client.post(f"/api/runs/{nowhere}/graph", json={"graph": tea}), 404)
+    assert client.get(f"/api/runs/{run}").json() == before
+    taken = client.post(path, json={"graph": tea, "data": None}).json()
+    assert [entry["seen"] for entry in taken["dropped"]] == [{"whisk": 1.0}]
+    assert taken["answer"]["progress"] == []
 
 
 # -- what is kept -----------------------------------------------------------------------------------------------
@@ -424,10 +552,10 @@ def test_runs_are_guarded_as_the_rest(open_app: Open) -> None:
 # -- streams ----------------------------------------------------------------------------------------------------
 
 
-def asked(address: str, method: str, path: str, body: Any = None) -> Any:
+def asked(address: str, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
     connection = http.client.HTTPConnection(address, timeout=PATIENCE)
     content = None if body is None else json.dumps(body)
-    connection.request(method, f"/api{path}", content, {"Content-Type": "application/json"})
+    connection.request(method, f"/api{path}", content, {"Content-Type": "application/json", **(headers or {})})
     answer = connection.getresponse()
     text = answer.read()
     connection.close()
@@ -483,6 +611,8 @@ def test_all_listeners_get_every_answer(tmp_path: Path, monkeypatch: pytest.Monk
         asked(address, "POST", f"{path}/events", {"ask": True})  # nothing changes: nobody is told
         told_last = asked(address, "POST", f"{path}/events", {"undo": True})
         assert first.answer() == second.answer() == told_last
+        taken = asked(address, "POST", f"{path}/graph", {"graph": graph})["answer"]
+        assert first.answer() == second.answer() == {**taken, "graph": graph}
         assert "" in first.event()  # a comment: still here
         second.__exit__()
         until(lambda: len(live_runs._listeners) == 1)

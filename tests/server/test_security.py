@@ -74,6 +74,51 @@ def test_the_app_itself_and_links_to_it_get_in(client: TestClient) -> None:
     assert client.get("/", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "iframe"}).status_code == 403
 
 
+ALLOWED = "https://kitchen.example"
+PREFLIGHT = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, content-type"}
+
+
+def test_a_site_that_is_allowed_gets_in_with_the_token(open_app: Open) -> None:
+    client = open_app(token=TOKEN, allowed_origins=(ALLOWED, "capacitor://localhost"))
+    foreign = {"Origin": ALLOWED, "Sec-Fetch-Site": "cross-site"}
+    asked = client.options("/api/runs", headers={**foreign, **PREFLIGHT})
+    assert (asked.status_code, asked.headers["access-control-allow-origin"]) == (200, ALLOWED)
+    assert "authorization" in asked.headers["access-control-allow-headers"].lower()
+    assert "access-control-allow-credentials" not in asked.headers
+    client.get(f"/?token={TOKEN}")  # a session of the browser does not help
+    nobody = client.get("/api/runs", headers=foreign)
+    assert refused(nobody, 401) == "this app wants to know its token"
+    assert nobody.headers["access-control-allow-origin"] == ALLOWED  # so that its script can say so
+    for method in ("GET", "DELETE"):
+        answer = client.request(method, "/api/runs", headers={**foreign, "Authorization": f"Bearer {TOKEN}"})
+        assert answer.status_code == (200 if method == "GET" else 405)
+        assert answer.headers["access-control-allow-origin"] == ALLOWED
+        assert "origin" in answer.headers["vary"].lower()
+    app = client.get("/api/runs", headers={"Origin": "capacitor://localhost", "Authorization": f"Bearer {TOKEN}"})
+    assert app.headers["access-control-allow-origin"] == "capacitor://localhost"
+    for path in ("/", "/static/app.js"):  # the API is for others, the screens are not
+        refused(client.get(path, headers={**foreign, "Authorization": f"Bearer {TOKEN}"}), 403)
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "http://kitchen.example", f"{ALLOWED}:8443", "null",
+                                    "https://kitchen.example.evil", f"https://evil.example/?{ALLOWED}"])  # fmt: skip
+def test_a_site_that_is_not_allowed_gets_nothing(open_app: Open, origin: str) -> None:
+    client = open_app(token=TOKEN, allowed_origins=(ALLOWED,))
+    for answer in (
+        client.options("/api/runs", headers={"Origin": origin, **PREFLIGHT}),
+        client.get("/api/runs", headers={"Origin": origin, "Authorization": f"Bearer {TOKEN}"}),
+    ):
+        assert refused(answer, 403) == "the request comes from another site"
+        assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize("origin", ["*", "null", "kitchen.example", f"{ALLOWED}/", f"{ALLOWED}:443", "http://a b",
+                                    "https://Kitchen.example", "http://kitchen.example:80", ""])  # fmt: skip
+def test_what_no_browser_sends_as_an_origin_is_no_origin(origin: str) -> None:
+    with pytest.raises(InputError, match="is no origin as browsers send it"):
+        ServerSettings(allowed_origins=(ALLOWED, "http://[::1]:3000", origin))
+
+
 @pytest.mark.parametrize(
     "options", [{"host": "0.0.0.0"}, {"host": "10.0.0.1"}, {"token": "short"}, {"token": "x y" * 9}]
 )

@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 
 from msg2 import Constraints, Segment, Task, Video, check, forecast, infer, next_steps
 from msg2.graph import SubtaskGraph, all_of, any_of, step
-from msg2.graph.graph_file import StatedRule
+from msg2.graph.graph_file import Caution, Loop, ProcedureTexts, Review, StatedRule
 from tests.server.conftest import TOAST, refused
 from tests.server.live import serving
 
@@ -60,7 +60,10 @@ def test_what_must_hold(client: TestClient) -> None:
 
 def test_the_schema_has_every_key_of_a_graph_file(client: TestClient) -> None:
     rules = [StatedRule(before="a", after="b", by="Ann")]
-    full = {"order": ["ab"], "exclusive": ["bc"], "optional": "c", "repeats": {"a": 0.5}, "rules": rules}
+    full = {"order": ["ab"], "exclusive": ["bc"], "optional": "c", "repeats": {"a": 0.5}, "rules": rules,
+            "responses": [("a", step("b"))], "loops": [Loop(steps=["a", "b"], share=0.2)],
+            "texts": ProcedureTexts(descriptions={"a": "Do a."}, warnings=[Caution(text="Hot.")], tools=["pan"],
+                                    version="1", reviewed=Review(by="Ann"))}  # fmt: skip
     graph = SubtaskGraph("t", "abc", {}, **full).to_json()  # type: ignore[arg-type]
     components = client.get("/api/openapi.json").json()["components"]
     assert set(components["schemas"]["GraphFileContent"]["properties"]) == set(graph)
@@ -195,4 +198,4 @@ def test_a_fuzzer_finds_the_schema_true(tmp_path: Path) -> None:
             check=False,
         )
     assert ran.returncode == 0, ran.stdout[-5000:]
-    assert "Tested: 43" in ran.stdout
+    assert "Tested: 44" in ran.stdout

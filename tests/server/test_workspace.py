@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from msg2 import drawing
 from msg2.drawing import PictureOptions
 from msg2.formats import read
-from msg2.formats.registry import WRITE_SUFFIXES
+from msg2.formats.registry import WRITERS
 from msg2.graph import SubtaskGraph
 from msg2.inference import infer
 from msg2.metrics import compare_graphs
@@ -45,7 +45,7 @@ def test_every_format_of_graphs_and_labels_can_be_downloaded(client: TestClient)
     work = learnt(client, data["id"])
     choices = client.get("/api/choices").json()
     assert choices["graph_formats"] == [suffix[1:] for suffix in drawing.SUFFIXES]
-    assert choices["label_formats"] == [suffix[1:] for suffix in WRITE_SUFFIXES]
+    assert choices["label_formats"] == [suffix[1:] for suffix in WRITERS]
     for kind, id in (("graph", work["id"]), ("label", data["id"])):
         for format in choices[f"{kind}_formats"]:
             answer = client.get(f"/api/{'work' if kind == 'graph' else 'data'}/{id}/as/{format}")
@@ -264,7 +264,7 @@ def test_what_was_said_about_columns_outlives_a_restart(tmp_path: Path) -> None:
 
 def test_what_directly_follows_what_is_what_the_library_draws(client: TestClient, tmp_path: Path) -> None:
     (tmp_path / "toast.csv").write_text(TOAST)
-    task, data = read(tmp_path / "toast.csv"), uploaded(client)
+    task, data = read(tmp_path / "toast.csv", repeats="keep"), uploaded(client)
     for format, direction in (("svg", "LR"), ("dot", "TB")):
         expected = drawing.show_directly_follows(task, tmp_path / f"x.{format}", PictureOptions(direction=direction))
         address = f"/api/data/{data['id']}/directly-follows/as/{format}"

@@ -131,7 +131,7 @@ def test_the_card_of_a_training(finished: Path) -> None:
     assert (card.model, card.sampling, card.training) == (options(), SamplingOptions(), TRAINING)
     assert (card.epoch, card.finished) == (2, True)
     tensors = {tensors_in(finished, which).name for which in ("best", "last")}
-    assert {path.name for path in finished.iterdir()} == {"model.json", "log.jsonl"} | tensors
+    assert {path.name for path in finished.iterdir()} == {"model.json", "log.csv", "log.jsonl"} | tensors
     document = json.loads((finished / "model.json").read_text(encoding="utf-8"))
     assert document["format"] == "msg2.states/2"
     assert document["versions"]["torch"] == torch.__version__.split("+")[0] or torch.__version__ in str(

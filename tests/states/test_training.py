@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import os
@@ -261,6 +262,13 @@ def test_the_log_has_every_validation_once(given: TrainingOptions, epochs: int, 
     trained(tmp_path, given)
     assert_same(whole, tmp_path, log=False)
     assert [line["epoch"] for line in log_of(tmp_path)] == [2, 4, 6]
+    with (tmp_path / "log.csv").open(newline="") as table:
+        rows = list(csv.DictReader(table))
+    assert [{name: float(value) for name, value in row.items()} for row in rows] == log_of(tmp_path)
+    assert {"learning_rate", "training_loss", "validation_loss"} <= rows[0].keys()
+    for row in rows:  # that of the second of two steps of the epoch, along half a cosine
+        part = (2 * int(row["epoch"]) - 1 - given.warmup) / (2 * given.epochs - given.warmup)
+        assert float(row["learning_rate"]) == pytest.approx(given.learning_rate * (1 + math.cos(math.pi * part)) / 2)
 
 
 def test_interrupted_many_times(whole: Path, tmp_path: Path) -> None:
@@ -407,7 +415,7 @@ def test_killed_between_the_files_of_a_checkpoint(
 def test_no_half_files_are_left(tmp_path: Path) -> None:
     trained(tmp_path, OFTEN)
     best, last = (tensors_in(tmp_path, which).name for which in ("best", "last"))
-    assert {path.name for path in tmp_path.iterdir()} == {"model.json", best, last, "log.jsonl"}
+    assert {path.name for path in tmp_path.iterdir()} == {"model.json", best, last, "log.csv", "log.jsonl"}
 
 
 def test_a_finished_training_is_found_finished(whole: Path, tmp_path: Path) -> None:

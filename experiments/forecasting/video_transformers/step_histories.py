@@ -14,8 +14,8 @@ from torch import Tensor
 
 from experiments.forecasting.video_transformers.labelled_videos import LabelledVideo, LabelledVideos, TimedVectors
 from experiments.forecasting.video_transformers.transformer_options import VideoTransformerOptions
+from msg2.formats.feature_store import nearest_index
 from msg2.sequences import FloatArray, IntArray
-from msg2.states.dataset import nearest_index
 
 
 @dataclass(frozen=True, slots=True, eq=False)

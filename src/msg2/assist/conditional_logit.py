@@ -18,7 +18,7 @@ from msg2.sequences import FloatArray
 _TIE = 1e-6
 """Likelihoods per choice that are no further apart are equal: then the stronger penalty is taken."""
 
-_ENOUGH_CHOICES = 500
+_ENOUGH_CHOICES = 400
 """Held out, from which on no other trial is needed to tell penalties apart."""
 _DECIMALS = 5
 """Of coefficients: more would only make a model longer to write down."""
@@ -52,15 +52,31 @@ class ConditionalLogit:
 
     def log_probabilities(self, choice_sets: ChoiceSets) -> FloatArray:
         """log p, shape (n, N); −∞ for candidates that are not available."""
-        utility = choice_sets.context @ self.terms + choice_sets.features @ self.weights
-        utility = np.where(choice_sets.available, utility, -np.inf)
-        utility -= utility.max(axis=1, keepdims=True)
+        utility = self._utility(choice_sets)
         return np.asarray(utility - np.log(np.exp(utility).sum(axis=1, keepdims=True)))
+
+    def loss(self, choices: ObservedChoices) -> tuple[float, FloatArray]:
+        """−Σ log p[chosen], and p less 1 for what was chosen, shape (n, N)."""
+        rows = np.arange(len(choices.chosen))
+        utility = self._utility(choices.choice_sets)
+        chosen = utility[rows, choices.chosen]
+        probabilities = np.exp(utility, out=utility)
+        total = probabilities.sum(axis=1)
+        probabilities /= total[:, None]
+        probabilities[rows, choices.chosen] -= 1
+        return float((np.log(total) - chosen).sum()), probabilities
+
+    def _utility(self, choice_sets: ChoiceSets) -> FloatArray:
+        """Utilities, of which the highest in each row is 0."""
+        utility = choice_sets.context @ self.terms
+        utility += choice_sets.features @ self.weights
+        utility[~choice_sets.available] = -np.inf
+        utility -= utility.max(axis=1, keepdims=True)
+        return np.asarray(utility)
 
     def log_likelihood(self, choices: ObservedChoices) -> float:
         """Σ log p[chosen], in nats."""
-        rows = np.arange(len(choices.chosen))
-        return float(self.log_probabilities(choices.choice_sets)[rows, choices.chosen].sum())
+        return -self.loss(choices)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +95,20 @@ def fit_conditional_logit(
     tolerance: float = 1e-10,
 ) -> ConditionalLogit:
     """Minimise the penalised loss of a conditional logit."""
-    choice_sets, rows = choices.choice_sets, np.arange(len(choices.chosen))
+    choice_sets = choices.choice_sets
     shape = (choice_sets.context.shape[1], choice_sets.available.shape[1])
-    size = shape[0] * shape[1]
+    size, of_all = shape[0] * shape[1], choice_sets.features.reshape(choice_sets.available.size, len(prior))
 
     def loss_and_gradient(values: FloatArray) -> tuple[float, FloatArray]:
         model = ConditionalLogit(values[:size].reshape(shape), values[size:])
-        logs = model.log_probabilities(choice_sets)
-        residuals = np.exp(logs)
-        residuals[rows, choices.chosen] -= 1
+        loss, residuals = model.loss(choices)
         away = model.weights - prior
         gradients = (
             choice_sets.context.T @ residuals + penalty.terms * model.terms,
-            np.einsum("nc,ncf->f", residuals, choice_sets.features) + penalty.weights * away,
+            residuals.ravel() @ of_all + penalty.weights * away,
         )
         cost = penalty.terms / 2 * float((model.terms**2).sum()) + penalty.weights / 2 * float(away @ away)
-        return cost - float(logs[rows, choices.chosen].sum()), np.concatenate([part.ravel() for part in gradients])
+        return cost + loss, np.concatenate([part.ravel() for part in gradients])
 
     start = start or ConditionalLogit(np.zeros(shape), prior)
     minimum = minimize_lbfgs(loss_and_gradient, np.concatenate([start.terms.ravel(), start.weights]), tolerance)
@@ -117,21 +131,22 @@ def minimize_lbfgs(
 
 def best_penalty(
     trials: Iterable[tuple[ObservedChoices, ObservedChoices]], prior: FloatArray, grid: Sequence[Penalty]
-) -> Penalty:
-    """Choose the penalty with the highest held-out likelihood."""
-    if len(grid) == 1:
-        return grid[0]
+) -> tuple[Penalty, ConditionalLogit | None]:
+    """Choose the penalty with the highest held-out likelihood; with a model of it, from which a search may start."""
     likelihood, held_out_size = np.zeros(len(grid)), 0
-    for training, held_out in trials:
-        if held_out_size >= _ENOUGH_CHOICES:
-            break
+    models: list[ConditionalLogit | None] = [None] * len(grid)
+    for training, held_out in trials if len(grid) > 1 else ():
         held_out_size += len(held_out.chosen)
         model = None
         for number, penalty in enumerate(grid):  # each search starts where the stronger penalty's ended
-            model = fit_conditional_logit(training, penalty, prior, model, _TRIAL_TOLERANCE)
+            model = models[number] or model
+            model = models[number] = fit_conditional_logit(training, penalty, prior, model, _TRIAL_TOLERANCE)
             likelihood[number] += model.log_likelihood(held_out)
+        if held_out_size >= _ENOUGH_CHOICES:  # asked here, before another trial is prepared
+            break
     near = likelihood >= likelihood.max() - _TIE * held_out_size
-    return grid[int(np.argmax(near))]
+    chosen = int(np.argmax(near))
+    return grid[chosen], models[chosen]
 
 
 def concatenate_choices(parts: Sequence[ObservedChoices]) -> ObservedChoices:

@@ -29,7 +29,9 @@ from msg2.assist.mistakes import Mistake
 from msg2.assist.rankers import RankedStep
 from msg2.assist.time_left import WaitingTime
 from msg2.errors import InputError, require
-from msg2.graph import Formula, SubtaskGraph
+from msg2.graph import Formula, SubtaskGraph, step
+from msg2.graph.evidence import demonstrations
+from msg2.graph.explanation import response_backing
 from msg2.options import fields_to_json
 from msg2.task import Step
 from msg2.text import short_repr
@@ -113,6 +115,10 @@ class Alarm(Answer):
     at: float | None
     """When it was raised, in seconds; None without times."""
     reason: str
+    stated: bool
+    """Whether it breaks a stated rule, which is certain: a hard stop."""
+    unmet: tuple[Formula, ...]
+    """What should have come before the step or, of the kind `order`, should have come after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +135,12 @@ class NextStep(Answer):
     seconds: WaitingTime | None
     """Until it begins; None where times are not known."""
     reason: str
+    due: bool
+    """Whether it is eligible, and nothing that is still to come should come before it."""
+    stated: bool
+    """Whether doing it now would break a stated rule: show a hard stop in its place."""
+    unmet: tuple[Formula, ...]
+    """What should come first: clauses of its precondition, and steps that come before it if done at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +188,27 @@ def explain_mistake(graph: SubtaskGraph, mistake: Mistake) -> str:
             return f"{' and '.join(names) or repr(mistake.step)} is missing"
         case "unknown step":
             return f"'{mistake.step}' is no step of the graph"
+
+
+def explain_follow_up(graph: SubtaskGraph, mistake: Mistake) -> str:
+    """Say what must follow what was done, with its counts."""
+    formula, early = mistake.unmet[0] if mistake.unmet else step(mistake.step), mistake.after or ""
+    counts = response_backing(graph, early, formula).words(demonstrations(graph))
+    return f"after '{early}', {formula.to_english()} follows" + (f": {counts}" if counts else "")
+
+
+def breaks_stated_rule(graph: SubtaskGraph, step: RankedStep | Mistake) -> bool:
+    """Whether a mistake, or a step that were done now, breaks what a person stated: all of a graph without evidence."""
+    before, after = {name for clause in step.unmet for name in clause.steps}, set[Step]()
+    if isinstance(step, RankedStep):
+        before, after = before.union(step.awaited), set(step.ruled_out_by)
+    elif step.kind == "order":
+        before, after = after, before
+    if not graph.evidence:
+        return bool(before or after)
+    partners = graph.partners(step.step)
+    pairs = {(name, step.step) for name in before - partners} | {(step.step, name) for name in after - partners}
+    return not graph.stated.isdisjoint(pairs)
 
 
 def _behind(graph: SubtaskGraph, before: Step, after: Step) -> str:

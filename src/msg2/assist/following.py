@@ -36,7 +36,8 @@ class Deviation:
     - `order`: an `other` step that comes after it, directly or through others, has come before it;
     - `exclusive`: an `other` step has been done, and a run does only one of the two;
     - `left out`: at the end of a run, this step is missing, or all the steps of the `clause`, one of which is required;
-    - `repeated`: it has come before;
+      with an `other` step, the clause should have followed that;
+    - `repeated`: it has come before, and now again after the `other` step (None where several come at the same time);
     - `unknown step`: the graph does not have it.
     """
 
@@ -53,6 +54,8 @@ class Run:
         self.graph = graph
         self.first: dict[Step, tuple[int, Segment]] = {}
         """The position (from 1) and the first segment of each step."""
+        self.last: dict[Step, tuple[int, Segment]] = {}
+        """The same of the last segments."""
         self.length = 0
         self._completed: set[Step] = set()
         self._running: list[Segment] = []
@@ -63,10 +66,11 @@ class Run:
         self._completed.update(earlier.step for earlier in self._running if earlier not in running)
         self._running, self.length = [*running, segment], self.length + 1
         name, begun = segment.step, set(self.first)
-        self.first.setdefault(name, (self.length, segment))
         if name not in self.graph.index:
-            return (Deviation("unknown step", name),)
-        deviations = [Deviation("repeated", name)] if name in begun else []
+            return (Deviation("unknown step", name, nearest_step(name, self.graph)),)
+        self.first.setdefault(name, (self.length, segment))
+        deviations = [Deviation("repeated", name, self._just_done(segment))] if name in begun else []
+        self.last[name] = self.length, segment
         if name not in begun:
             partners = sorted(self.graph.partners(name) & begun)
             deviations += [Deviation("exclusive", name, other, step(other)) for other in partners]
@@ -83,8 +87,24 @@ class Run:
         awaited = np.flatnonzero(self.graph.pair_kinds.before[:, done].any(axis=1)).tolist()
         return [self.graph.steps[place] for place in awaited if place not in set(done)]
 
+    def _just_done(self, segment: Segment) -> Step | None:
+        """The step that came right before a segment; None where that was at the same time as another, or overlaps."""
+        ends = [(place if last.end is None else last.end, place, last) for place, last in self.last.values()]
+        *earlier, (end, _, last) = sorted(ends, key=lambda each: each[:2])
+        sure = not segment.is_timed or (last.before(segment) and all(other < end for other, _, _ in earlier))
+        return last.step if sure else None
+
+    def to_follow(self) -> Iterator[tuple[Step, Formula]]:
+        """What must still follow: a step that was done, and what has not begun after the last time."""
+        for name, formula in self.graph.responses:
+            if name in self.last:
+                place, segment = self.last[name]
+                others = (self.last[other] for other in formula.steps if other in self.last)
+                if not any(not last.before(segment) if last.is_timed else at > place for at, last in others):
+                    yield name, formula
+
     def left_out(self) -> Iterator[Deviation]:
-        """What is missing if the run is over: required steps, and groups of steps of which one is required."""
+        """What is missing if the run is over: required steps, groups of which one is required, what had to follow."""
         for name in self.graph.steps:
             if name in self.graph.required and name not in self.first:
                 yield Deviation("left out", name)
@@ -93,8 +113,16 @@ class Run:
             required = self.graph.optional.isdisjoint(group)
             if required and self.first.keys().isdisjoint(group) and told.isdisjoint(group):
                 told.update(group)  # a step of two groups is left out once
-                usual = max(group, key=lambda name: (self.graph.step_evidence(name).videos or 0, name))
-                yield Deviation("left out", usual, None, any_of(map(step, group)))
+                yield Deviation("left out", self.most_usual(group), None, any_of(map(step, group)))
+        told.update(name for name in self.graph.required if name not in self.first)
+        for name, formula in self.to_follow():
+            if told.isdisjoint(formula.steps):
+                told.update(formula.steps)
+                yield Deviation("left out", self.most_usual(formula.steps), name, formula)
+
+    def most_usual(self, steps: Iterable[Step]) -> Step:
+        """The step that most videos show."""
+        return max(steps, key=lambda name: (self.graph.step_evidence(name).videos or 0, name))
 
 
 def begun_during(segments: Sequence[Segment], position: int) -> set[Step]:
@@ -121,7 +149,7 @@ def reversed_pairs(
     wrong = before & earlier_pairs([(span.start or 0.0, span.end or 0.0) for span in spans.values()]).T
     if not wrong.any():
         return []
-    chain, edges = before.astype(np.float32), graph.relation(graph.edge_pairs())[np.ix_(places, places)]
+    chain, edges = before.astype(np.float32), graph.edge_matrix[np.ix_(places, places)]
     told = wrong & (edges | ~(wrong @ chain + chain @ wrong > 0))
     silent = ~told.any(axis=1) & np.array([name in every for name in names], dtype=np.bool_)
     told |= wrong & silent[:, None]
@@ -210,10 +238,16 @@ class RunStateTracker:
 # -- the data that a graph is used with --------------------------------------------------------------------------------
 
 
+def nearest_step(name: str, graph: SubtaskGraph) -> Step | None:
+    """The step of a graph whose name is most like another one; None where none is like it."""
+    nearest = get_close_matches(name[:200], graph.steps, n=1)
+    return nearest[0] if nearest else None
+
+
 def unknown_step_error(name: Step, graph: SubtaskGraph, where: str | None = None) -> InputError:
     """The error for a step that the graph does not have."""
-    nearest = get_close_matches(name[:200], graph.steps, n=1)
-    hint = f"did you mean {short_repr(nearest[0])}?" if nearest else None
+    nearest = nearest_step(name, graph)
+    hint = f"did you mean {short_repr(nearest)}?" if nearest is not None else None
     return InputError(f"{short_repr(name)} is not a step of the graph", where=where, hint=hint)
 
 

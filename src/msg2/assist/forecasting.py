@@ -23,15 +23,9 @@ from msg2.assist.conditional_logit import (
     best_penalty,
     fit_conditional_logit,
 )
+from msg2.assist.contexts import StepIndices, encode_contexts
 from msg2.assist.following import task_of_graph
-from msg2.assist.learned_forecaster import (
-    PENALTIES,
-    StepIndices,
-    encode_contexts,
-    k_fold_split,
-    step_indices,
-    training_sequences,
-)
+from msg2.assist.learned_forecaster import PENALTIES, k_fold_split, step_indices, training_sequences
 from msg2.assist.rankers import DEFAULT_RANKER, LEARNED_RANKER, RANKERS, RankedStep, Ranker, make_ranker, next_steps
 from msg2.assist.time_left import WaitingTime, fit_waiting_times
 from msg2.errors import require
@@ -133,8 +127,8 @@ def fit_end_probability(graph: SubtaskGraph, task: Demonstrations) -> EndForecas
         if len(sequences) > 1
     )
     no_weights = np.zeros(0)
-    penalty = best_penalty(trials, no_weights, PENALTIES)
-    return EndForecaster(graph, fit_conditional_logit(_end_choices(sequences, graph), penalty, no_weights))
+    penalty, start = best_penalty(trials, no_weights, PENALTIES)
+    return EndForecaster(graph, fit_conditional_logit(_end_choices(sequences, graph), penalty, no_weights, start))
 
 
 def _end_choices(sequences: Sequence[StepIndices], graph: SubtaskGraph) -> ObservedChoices:

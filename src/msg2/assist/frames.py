@@ -8,16 +8,20 @@ its share of `LOOK_SECONDS`, after which a look is a new one:
 
 A step ends with the hazard of its duration, log-normal as in the videos; background ends with that of pauses; what
 begins then is drawn from the forecast after what is done (`msg2.assist.belief`). Time and memory per frame are bounded.
+
+Of a stream that is over, the filter tells what went on by all of it: the most probable way through the hypotheses that
+were kept (Viterbi), and how probable each step was at each moment given the frames before and after it (smoothing).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import erfc, exp, log, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from msg2.assist.belief import AssistantModel, Belief, Hypothesis
 from msg2.errors import require
@@ -29,7 +33,7 @@ LOOK_SECONDS = 5.0
 """Seconds after which frames err anew."""
 _MAX_HYPOTHESES = 40
 _CANDIDATES = 5
-"""Steps that may begin in a block: the most probable ones."""
+"""Steps that may begin in a block: the most probable ones, and so many of those that are seen best."""
 _LEAST_SHARE = 1e-3
 """Of a step that a recogniser does not mention."""
 _LONGEST_GAP = 10.0
@@ -87,11 +91,37 @@ class _Going:
     since: float
 
 
-class FrameFilter:
-    """Follows one stream of frames."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _KeptBlock:
+    """How the hypotheses before a block, with the probabilities `before`, became those after it, by a list of ways."""
 
-    def __init__(self, model: AssistantModel) -> None:
+    start: float
+    end: float
+    now: tuple[int | None, ...]
+    """What goes on in each hypothesis after the block."""
+    before: FloatArray
+    source: NDArray[np.intp]
+    target: NDArray[np.intp]
+    weight: FloatArray
+    """Of each way from `source` to `target`: its probability, up to a factor that is the same for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A step, or background (None), from a start to an end, and how probable it is on average over that time."""
+
+    step: int | None
+    start: float
+    end: float
+    confidence: float
+
+
+class FrameFilter:
+    """Follows one stream of frames; with `remembers`, all of it can be told at the end (`stretches`)."""
+
+    def __init__(self, model: AssistantModel, remembers: bool = False) -> None:
         self._model = model
+        self._blocks: list[_KeptBlock] | None = [] if remembers else None
         self._durations = Durations.fit(model.graph.steps, model.videos)
         self._going: list[_Going] = [_Going(Hypothesis(1.0), None, 0.0)]
         self._logs = np.zeros(len(model.graph.steps) + 1)  # of the frames of the block; the last is background
@@ -125,45 +155,95 @@ class FrameFilter:
             np.clip(self._logs / self._frames - (self._logs / self._frames).max(), -30, 0)
             * min(seconds, LOOK_SECONDS) / LOOK_SECONDS
         )  # fmt: skip
+        start = at if self._block_start is None else self._block_start
         self._logs[:], self._frames, self._block_start = 0.0, 0, at
         model, pause = self._model, self._durations.pause
         outcomes: dict[tuple[object, ...], _Going] = {}
         weights: dict[tuple[object, ...], float] = {}
+        ways: list[tuple[int, tuple[object, ...], float]] = []
 
-        def put(going: _Going, weight: float) -> None:
-            key = (frozenset(going.past.done), going.past.done[-1:], going.now)
-            if going.past.probability > 0 and (key not in outcomes or weight > weights[key]):
+        def put(source: int, going: _Going, weight: float) -> None:
+            if not weight > 0:
+                return
+            key = (going.past.bits, going.past.done[-1:], going.now)
+            if key not in outcomes or weight > weights[key]:
                 outcomes[key] = going
             weights[key] = weights.get(key, 0.0) + weight
+            ways.append((source, key, weight))
 
-        free: list[tuple[Hypothesis, float]] = []  # with nothing going on, at the moment
-        for going in self._going:
+        free: list[tuple[int, Hypothesis, float]] = []  # with nothing going on, at the moment
+        for source, going in enumerate(self._going):
             weight = going.past.probability
             if going.now is None:
                 begins = 1 - exp(-seconds / pause)
-                put(going, weight * (1 - begins) * float(evidence[-1]))
-                free.append((going.past, weight * begins))
+                put(source, going, weight * (1 - begins) * float(evidence[-1]))
+                free.append((source, going.past, weight * begins))
             else:
                 ends = self._durations.end_probability(going.now, at - seconds - going.since, seconds)
-                put(going, weight * (1 - ends) * float(evidence[going.now]))
-                done = going.past.add(going.now, weight, at - seconds / 2)
-                put(_Going(done, None, at - seconds), weight * ends * exp(-seconds / pause) * float(evidence[-1]))
-                free.append((done, weight * ends * (1 - exp(-seconds / pause))))
-        forecasts = model.forecasts([past.done for past, _ in free])
-        for (past, weight), forecast in zip(free, forecasts, strict=True):
+                put(source, going, weight * (1 - ends) * float(evidence[going.now]))
+                done = self._end(going.past, going.now, weight, at - seconds / 2)
+                silent = weight * ends * exp(-seconds / pause)
+                put(source, _Going(done, None, at - seconds), silent * float(evidence[-1]))
+                free.append((source, done, weight * ends - silent))
+        forecasts = model.forecasts([past.history for _, past, _ in free])
+        evident = np.argsort(-evidence[:-1])[:_CANDIDATES].tolist()
+        for (source, past, weight), forecast in zip(free, forecasts, strict=True):
             left = forecast * evidence[:-1]
-            for step in np.argsort(-left)[:_CANDIDATES].tolist():
-                put(_Going(past, step, at - seconds), weight * (1 - _REPEATED) * float(left[step]))
-            for step in past.done:
+            for step in dict.fromkeys([*np.argsort(-left)[:_CANDIDATES].tolist(), *evident]):
+                put(source, _Going(past, step, at - seconds), weight * (1 - _REPEATED) * float(left[step]))
+            for step in filter(past.has, evident):
                 again = weight * _REPEATED / len(past.done) * float(evidence[step])
-                put(_Going(past, step, at - seconds), again)
-        kept = sorted(outcomes, key=lambda key: (-weights[key], str(key[1:])))[:_MAX_HYPOTHESES]
+                put(source, _Going(past, step, at - seconds), again)
+        kept = sorted(outcomes, key=lambda key: -weights[key])[:_MAX_HYPOTHESES]
         total = sum(weights[key] for key in kept)
-        if total > 0:
-            self._going = [
-                replace(outcomes[key], past=replace(outcomes[key].past, probability=weights[key] / total))
-                for key in kept
-            ]
+        if not total > 0:
+            return
+        if self._blocks is not None:
+            place = {key: number for number, key in enumerate(kept)}
+            taken = [(source, place[key], weight) for source, key, weight in ways if key in place]
+            sources, targets, shares = (np.array(column) for column in zip(*taken, strict=True))
+            before = np.array([going.past.probability for going in self._going])
+            now = tuple(outcomes[key].now for key in kept)
+            self._blocks.append(_KeptBlock(start, at, now, before, sources, targets, shares))
+        self._going = [
+            replace(outcomes[key], past=replace(outcomes[key].past, probability=weights[key] / total)) for key in kept
+        ]
+
+    def _end(self, past: Hypothesis, step: int, weight: float, at: float) -> Hypothesis:
+        """What has been done when a step ends; one that is resumed right after a pause is still the same."""
+        if not past.has(step):
+            return past.add(step, weight, at)
+        is_again = step in self._model.repeated and past.history[-1] != step
+        return past.do_again(step, weight, at) if is_again else past.see_again(step, weight, at)
+
+    def stretches(self) -> list[Stretch]:
+        """What went on from the start to the end of the stream, which is over: the most probable way through it all."""
+        if self._frames and self._last is not None and self._block_start is not None and self._last > self._block_start:
+            self._step(self._last - self._block_start, self._last)
+        scores, back = np.zeros(1), list[NDArray[np.intp]]()
+        for block in self._blocks or ():
+            reached = scores[block.source] + np.log(block.weight / block.before[block.source])
+            scores = np.full(len(block.now), -np.inf)
+            np.maximum.at(scores, block.target, reached)
+            best, first = np.zeros(len(scores), np.intp), reached == scores[block.target]
+            best[block.target[first]] = block.source[first]
+            back.append(best)
+        place, shares = int(scores.argmax()), np.array([going.past.probability for going in self._going])
+        blocks: list[Stretch] = []  # the last one first
+        for block, best in zip(reversed(self._blocks or ()), reversed(back), strict=True):
+            now = block.now[place]
+            sure = float(shares[[other == now for other in block.now]].sum())
+            blocks.append(Stretch(now, block.start, block.end, min(sure, 1.0)))
+            into = np.bincount(block.target, block.weight)
+            passed = shares[block.target] * block.weight / into[block.target]
+            place, shares = int(best[place]), np.bincount(block.source, passed, len(block.before))
+        stretches = []
+        for now, same in groupby(reversed(blocks), key=lambda block: block.step):
+            parts = [*same]
+            seconds = [max(part.end - part.start, 1e-3) for part in parts]
+            sure = float(np.average([part.confidence for part in parts], weights=seconds))
+            stretches.append(Stretch(now, parts[0].start, parts[-1].end, sure))
+        return stretches
 
     def belief(self) -> Belief:
         """What has been done, whatever goes on."""

@@ -39,7 +39,6 @@ from msg2.options import fields_to_json
 from msg2.parallel import parallel_map
 from msg2.progress import Progress, no_progress
 from msg2.task import Absent, Segment, Step, Task, Video
-from msg2.text import short_repr
 
 if TYPE_CHECKING:
     from msg2.formats.conversion import Demonstrations
@@ -61,8 +60,10 @@ class Mistake:
     - `need`: the step was done without what it needs, `unmet`;
     - `order`: the step came too late, after the steps in `unmet` that it should have preceded;
     - `exclusive`: the step was done although one in `unmet` had been done, and a run does only one of them;
-    - `left out`: the step is required, or one of several of which one is, and was not done;
-    - `repeated`: the step was done again, which is unusual.
+    - `left out`: the step is required, or one of several (`unmet`) of which one is, or had to follow another one
+      (`after`), and was not done;
+    - `repeated`: the step was done again, which is unusual, or unusual just then;
+    - `unknown step`: the graph does not have it; `unmet` has the step whose name is most like it, if any is.
     """
 
     video: str
@@ -75,10 +76,13 @@ class Mistake:
     """Seconds; None without times, and for a step that was not done."""
     position: int | None
     """Of the segment in its video, 1 is the first; None for a step that was not done."""
+    after: Step | None = None
+    """The step that the one that was left out had to follow."""
 
     def to_json(self) -> dict[str, object]:
-        """Plain values; formulas as in a graph file."""
-        return fields_to_json(self)
+        """Plain values; formulas as in a graph file, `after` only where there is one."""
+        values = fields_to_json(self)
+        return values if self.after is not None else {key: value for key, value in values.items() if key != "after"}
 
     def to_english(self) -> str:
         """Say what went wrong, in a few words."""
@@ -91,11 +95,13 @@ class Mistake:
             case "exclusive":
                 return f"'{self.step}' as well as {what}"
             case "left out":
-                return f"without {what}" if self.unmet else f"without '{self.step}'"
+                missing = f"without {what}" if self.unmet else f"without '{self.step}'"
+                return missing if self.after is None else f"{missing}, which follows '{self.after}'"
             case "repeated":
                 return f"'{self.step}' again"
             case "unknown step":
-                return f"'{self.step}', which is no step of the graph"
+                nearest = f": did you mean {what}?" if what else ""
+                return f"'{self.step}', which is no step of the graph{nearest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +183,7 @@ def check(
     Raises
     ------
     InputError
-        For a step that the graph does not have.
+        Where the graph has none of the steps.
 
     >>> from msg2.graph import step
     >>> graph = SubtaskGraph("toast", ["whisk", "dip", "fry"], {"dip": step("whisk"), "fry": step("dip")})
@@ -199,6 +205,7 @@ def check(
         everything.occurrences.update(part.occurrences)
         everything.fit.update(part.fit)
         progress(len(everything.fit), total, "")
+    _require_any_step(graph, everything.occurrences)
     seen = [mistake for mistake in everything.mistakes if meaning == "skipped" or mistake.position is not None]
     not_seen = [mistake for mistake in everything.mistakes if meaning == "unknown" and mistake.position is None]
     sure = [mistake for mistake in seen if mistake.probability >= ACCUSED]
@@ -206,6 +213,12 @@ def check(
     left_out = Counter(mistake.step for mistake in sure if mistake.kind == "left out")
     totals = tuple(StepTotal(n, everything.occurrences[n], wrong[n], left_out[n]) for n in graph.steps)
     return CheckReport(len(everything.fit), tuple(seen), tuple(not_seen), totals, everything.fit)
+
+
+def _require_any_step(graph: SubtaskGraph, occurrences: Mapping[Step, int]) -> None:
+    """Refuse data of which the graph knows nothing: they are of another task."""
+    if occurrences and graph.index.keys().isdisjoint(occurrences):
+        raise unknown_step_error(min(occurrences), graph, where="data of another task")
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,20 +314,19 @@ class Judge:
 
     def check(self, video: Video) -> tuple[list[Mistake], float]:
         """All mistakes of a video, and log p of it; what runs alike is looked at once."""
-        self._require_known(video)
         key = (video.id not in self._learned_from, _order_of_labels(video))
         if key not in self._checked:
             if len(self._checked) >= _MOST_REMEMBERED:
                 self._checked.clear()
             mistakes = self.judge(video.segments, new=key[0]) if video.segments else []
-            self._checked[key] = mistakes, self._likelihood.log_probability(video)
+            known = Video(video.id, [segment for segment in video.segments if segment.step in self.graph.index])
+            self._checked[key] = mistakes, self._likelihood.log_probability(known)
         mistakes, fit = self._checked[key]
         starts = [None, *(segment.start for segment in video.segments)]
         return [replace(mistake, video=video.id, start=starts[mistake.position or 0]) for mistake in mistakes], fit
 
     def follow(self, video: Video, threshold: float) -> tuple[StepAssessment, ...]:
         """Judge each segment by what came before it only."""
-        self._require_known(video)
         new, assessments = video.id not in self._learned_from, []
         for position, segment in enumerate(video.segments, start=1):
             mistakes = sorted(
@@ -338,7 +350,8 @@ class Judge:
 
         The steps in `every` are told as well where they are late only for what others, still to come, explain.
         """
-        run, spans = Run(self.graph), first_spans(segments)
+        run = Run(self.graph)
+        spans = first_spans(segment for segment in segments if segment.step in self.graph.index)
         mistakes = []
         for position, segment in enumerate(segments, start=1):
             for deviation in run.step(segment, begun_during(segments, position)):
@@ -394,8 +407,11 @@ class Judge:
                 return _mistake(
                     name, "exclusive", self._rules.exclusive(name, deviation.other, new), (clause,), position
                 )
-            case "repeated" if self.graph.repeats:
-                return _mistake(name, "repeated", self._rules.repeated(name, new), (), position)
+            case "repeated":
+                return self.repeated(name, deviation.other, new, position)
+            case "unknown step":
+                nearest = () if deviation.other is None else (step(deviation.other),)
+                return _mistake(name, "unknown step", self._rules.unknown_step(), nearest, position)
             case "need" if clause is not None and position == run.first[name][0]:
                 if (clause.kind == "step" and not ended) or (ended and self._is_told(clause, name, spans)):
                     return None
@@ -405,6 +421,12 @@ class Judge:
                 if sure or ended:
                     return _mistake(name, "need", probability, (clause,), position if sure else None)
         return None
+
+    def repeated(self, step: Step, last: Step | None, new: bool = True, position: int | None = None) -> Mistake | None:
+        """What it is to do a step again after the `last` one; None where nobody knows how usual that is."""
+        if not self._rules.knows_repetitions:
+            return None
+        return _mistake(step, "repeated", self._rules.repeated(step, last, new), (), position)
 
     def _may_be_unseen(self, clause: Formula, name: Step, spans: Mapping[Step, Segment]) -> bool:
         """Whether steps that only lack their labels may have met a clause."""
@@ -438,14 +460,24 @@ class Judge:
                 name = deviation.step
                 stated = any(r.before == name and r.kind == "needs" and r.after in run.first for r in self.graph.rules)
                 yield _mistake(name, "left out", 1.0 if stated else self._rules.left_out(name, new), (), None)
+            elif deviation.other is not None:
+                yield self._not_followed(deviation.step, deviation.other, deviation.clause, new)
             else:
                 probability = self._rules.all_left_out(sorted(deviation.clause.steps), new)
                 yield _mistake(deviation.step, "left out", probability, (deviation.clause,), None)
 
-    def _require_known(self, video: Video) -> None:
-        for segment in video.segments:
-            if segment.step not in self.graph.index:
-                raise unknown_step_error(segment.step, self.graph, where=f"video {short_repr(video.id)}")
+    def to_follow(self, segments: Sequence[Segment]) -> Iterator[Mistake]:
+        """What must still follow in a run, but for what every run does anyway and this one has not done yet."""
+        run = Run(self.graph)
+        for segment in segments:
+            run.step(segment)
+        for name, formula in run.to_follow():
+            if formula.steps.isdisjoint(self.graph.required - run.first.keys()):
+                yield self._not_followed(run.most_usual(formula.steps), name, formula, new=True)
+
+    def _not_followed(self, left_out: Step, name: Step, formula: Formula, new: bool) -> Mistake:
+        unmet, probability = () if formula.kind == "step" else (formula,), self._rules.not_followed(name, formula, new)
+        return _mistake(left_out, "left out", probability, unmet, None, after=name)
 
     @cached_property
     def _checked(self) -> dict[tuple[bool, tuple[object, ...]], tuple[list[Mistake], float]]:
@@ -470,10 +502,16 @@ class Judge:
 
 
 def _mistake(
-    name: Step, kind: MistakeKind, probability: float, unmet: tuple[Formula, ...], position: int | None
+    name: Step,
+    kind: MistakeKind,
+    probability: float,
+    unmet: tuple[Formula, ...],
+    position: int | None,
+    *,
+    after: Step | None = None,
 ) -> Mistake:
     """A mistake of any video that runs alike: whose, and when, is filled in later."""
-    return Mistake("", name, kind, probability, unmet, None, position)
+    return Mistake("", name, kind, probability, unmet, None, position, after)
 
 
 def _order_of_labels(video: Video) -> tuple[object, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msg2.assist.rankers import DEFAULT_RANKER, RANKERS, Ranker, make_ranker
+from msg2.assist.rankers import LEARNED_RANKER, RANKERS, Ranker, make_ranker
 from msg2.errors import InputError, require
 from msg2.formats import to_task, to_tasks
 from msg2.graph import SubtaskGraph
@@ -76,7 +76,7 @@ class NextStepEvaluation:
 
 def evaluate_next_step(
     tasks: Demonstrations,
-    ranker: str = DEFAULT_RANKER,
+    ranker: str = LEARNED_RANKER,
     method: str = DEFAULT_METHOD,
     *,
     splits: int = SPLITS,
@@ -119,14 +119,22 @@ def evaluate_next_step(
         task, shares = limit_videos(whole), []
         for seed in range(splits):
             progress(number * splits + seed, len(chosen) * splits, f"{task.name}, split {seed + 1} of {splits}")
-            training, test = train_test_split(task, seed=seed)
-            graph = infer(training, method, **options) if needs_graph else SubtaskGraph(task.name, task.steps, {})
-            share = evaluate_ranker(make_ranker(ranker, graph, training), test).accuracy
+            _, share = learn_and_predict(task, seed, ranker, method, **options)
             shares += [] if share is None else [share]
         if shares:
             means[task.name] = sum(shares) / len(shares)
     progress(len(chosen) * splits, len(chosen) * splits, "")
     return NextStepEvaluation(ranker, method if needs_graph else None, splits, means)
+
+
+def learn_and_predict(
+    task: Task, seed: int, ranker: str, method: str, **options: Any
+) -> tuple[SubtaskGraph, float | None]:
+    """The graph of the training videos of a split, and the share of right predictions on its test videos."""
+    training, test = train_test_split(task, seed=seed)
+    needs_graph = ranker not in RANKERS or RANKERS[ranker].needs_graph
+    graph = infer(training, method, **options) if needs_graph else SubtaskGraph(task.name, task.steps, {})
+    return graph, evaluate_ranker(make_ranker(ranker, graph, training), test).accuracy
 
 
 def limit_videos(task: Task) -> Task:
@@ -151,7 +159,7 @@ def next_step_predictions(ranker: Ranker, videos: Iterable[Video]) -> list[NextS
     """Predict every step of every video from all earlier steps of its sequence."""
     predictions = []
     for video in videos:
-        sequence = video.sequence()
+        sequence = [segment.step for segment in video.segments]
         for position, came in enumerate(sequence):
             probabilities = ranker(sequence[:position])
             confidence = max(probabilities.values(), default=0.0)

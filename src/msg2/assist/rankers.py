@@ -30,7 +30,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ from msg2.errors import InputError, require
 from msg2.formats import to_task
 from msg2.graph import Formula, SubtaskGraph
 from msg2.graph.formula import unmet_clauses
+from msg2.plugins import Registry
 from msg2.task import Step, Task
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ RHO = 0.9
 """ρ: discount per step since a step became eligible."""
 
 Ranker: TypeAlias = Callable[[Sequence[Step]], Mapping[Step, float]]
-"""From the steps done so far, in order, to the probability of each step that is left."""
+"""From the steps done so far, in order, to the probability of each step that is left, or may be done again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,8 @@ class RankedStep:
     """What has been done that it should have preceded, or that a run does in its place."""
     awaited: tuple[Step, ...] = ()
     """What should come before it, if done, and is still to come: the step is eligible but not due."""
+    again: bool = False
+    """Whether it has been done already, and may be done again."""
 
     @property
     def eligible(self) -> bool:
@@ -112,16 +115,18 @@ def rank_steps(
     """Rank the steps that are left, as `next_steps`, for many questions about one graph."""
     graph, state = tracker.graph, tracker.state_after(done)
     weights = (ranker or _recency(tracker, RHO))(done)
-    left = sorted((name for name in graph.steps if name not in state.completed), key=lambda name: -weights[name])
+    possible = [name for name in graph.steps if name not in state.completed or weights.get(name, 0.0) > 0]
+    left = sorted(possible, key=lambda name: -weights.get(name, 0.0))
     return [
         RankedStep(
             name,
             rank,
-            None if ranker is None else weights[name],
+            None if ranker is None else weights.get(name, 0.0),
             state.waited.get(name),
             unmet_clauses(graph.precondition(name), state.completed),
-            tuple(sorted(state.completed & graph.ruled_out_by(name))),
-            tuple(sorted(graph.awaited(name, state.completed))),
+            tuple(sorted(state.completed & graph.ruled_out_by(name))) if name not in state.completed else (),
+            tuple(sorted(graph.awaited(name, state.completed))) if name not in state.completed else (),
+            name in state.completed,
         )
         for rank, name in enumerate(left[:k], start=1)
     ]
@@ -153,18 +158,22 @@ def bigram(task: Demonstrations) -> Ranker:
     """A baseline without any graph: counts of "b directly after a" in `task`, of the steps not yet done.
 
     p(b | a) ∝ #(a → b) + #(b) / (1 + Σ #), with a = START for the first step: where a pair was never seen, the
-    share of the videos' labels that are b decides.
+    share of the videos' labels that are b decides. Steps that some video does again may always come.
     """
-    videos = to_task(task)
+    videos = task if isinstance(task, Task) else to_task(task, repeats="keep")
     pairs: Counter[tuple[Step | None, Step]] = Counter()
+    single: Counter[Step] = Counter()
+    again: set[Step] = set()
     for video in videos:
-        sequence = video.sequence()
+        sequence = [segment.step for segment in video.segments]
         pairs.update(zip((None, *sequence), sequence, strict=False))
-    single = Counter(step for video in videos for step in video.sequence())
+        counts = Counter(sequence)
+        single.update(counts)
+        again.update(name for name, times in counts.items() if times > 1)
     total = 1 + single.total()
 
     def probabilities_after(done: Sequence[Step]) -> Mapping[Step, float]:
-        last, completed = (done[-1] if done else None), set(done)
+        last, completed = (done[-1] if done else None), set(done) - again
         left = [name for name in videos.steps if name not in completed]
         return _normalize({name: pairs[last, name] + single[name] / total for name in left})
 
@@ -291,27 +300,36 @@ def _learned(graph: SubtaskGraph, task: Task) -> Ranker:
     return fit_forecaster(graph, task)
 
 
-RANKERS: Mapping[str, RankerFactory] = {
+def _accept_plugin(name: str, value: object) -> Mapping[str, RankerFactory]:
+    require(isinstance(value, RankerFactory), "it is no msg2.assist.RankerFactory")
+    return {name: cast(RankerFactory, value)}
+
+
+RANKERS: Registry[RankerFactory] = Registry("msg2.rankers", _accept_plugin, {
     "recency": RankerFactory(lambda graph, task: recency(graph)),
     "grprop": RankerFactory(lambda graph, task: grprop(graph)),
     "bigram": RankerFactory(lambda graph, task: bigram(task), needs_graph=False, needs_videos=True),
     "learned": RankerFactory(_learned, needs_videos=True),
-}
-"""All rankers, by name."""
+})  # fmt: skip
+"""All rankers by name, those of plug-ins included."""
 DEFAULT_RANKER = "recency"
 """Of a graph alone."""
 LEARNED_RANKER = "learned"
 """The default of a graph with videos."""
-GRAPH_RANKERS = tuple(name for name, factory in RANKERS.items() if not factory.needs_videos)
-"""Rankers that need a graph only."""
+
+
+def graph_rankers() -> tuple[str, ...]:
+    """The rankers that need a graph only."""
+    return tuple(name for name, factory in RANKERS.items() if not factory.needs_videos)
 
 
 def make_ranker(name: str, graph: SubtaskGraph, task: Demonstrations | None = None) -> Ranker:
     """Make the ranker of this name; some learn from videos."""
-    usable = GRAPH_RANKERS if task is None else tuple(RANKERS)
     if name not in RANKERS:
+        usable = graph_rankers() if task is None else tuple(RANKERS)
         raise InputError(f"there is no ranker {name!r}", hint=f"there are {', '.join(usable)}")
-    if name not in usable:
-        raise InputError(f"the ranker {name!r} learns from videos", hint=f"without any, there are {', '.join(usable)}")
+    if task is None and RANKERS[name].needs_videos:
+        hint = f"without any, there are {', '.join(graph_rankers())}"
+        raise InputError(f"the ranker {name!r} learns from videos", hint=hint)
     videos = Task(graph.task, graph.steps, []) if task is None else task_of_graph(graph, task)
     return RANKERS[name].make(graph, videos)

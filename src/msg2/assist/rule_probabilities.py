@@ -13,6 +13,9 @@ that is usual, at any rate up to h; or it is always a mistake, and rarely seen, 
 h is 1; for the order of two steps it is one half, since the graph has the order that most videos have. w, the share of
 rules that are requirements, and b are estimated from the same videos, over all rules. What careless videos do counts
 for nothing (`msg2.inference.carelessness`). A rule that somebody stated is certain, and so is a graph without evidence.
+
+Doing a step again is judged by how many of the runs with it do so, and by what came right before: if they did it again
+k of the n times that they could have done so then, that is usual (at a rate around that of any moment) or never right.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.assist.following import videos_learned_from
+from msg2.assist.sequence_likelihood import Repetitions, recorded
 from msg2.graph import Formula, SubtaskGraph
 from msg2.sequences import FloatArray
 from msg2.task import Step
@@ -41,6 +45,10 @@ PRIOR_MISTAKE_RATE = 0.05
 """How often a real requirement is broken, by a belief that counts as much as one rule of the graph does."""
 LEAST_RARITY = 1 / PRIOR_MISTAKE_RATE - 1
 """What is broken more often than this says, on average, is no mistake."""
+REPEAT_RARITY = 99.0
+"""By the same token: what one run in twenty does again is no mistake, what one in several hundred does is."""
+NEVER_JUST_THEN = 0.5
+"""Odds, beforehand, that a step which is done again is never done again right after a certain other one."""
 _EM_ROUNDS = 50
 
 
@@ -56,7 +64,9 @@ class RequirementModel:
     highest: float = 1.0
 
     @staticmethod
-    def fit(rules: Iterable[tuple[float, float]], highest: float = 1.0) -> RequirementModel:
+    def fit(
+        rules: Iterable[tuple[float, float]], highest: float = 1.0, least_rarity: float | None = None
+    ) -> RequirementModel:
         """Expectation maximisation over the (k, n) of all rules, from full trust in the graph.
 
         Beforehand w is Beta(2, 2), and 1 / (1 + b) is `PRIOR_MISTAKE_RATE`. A rate θ from Beta(1, b), met k times in
@@ -67,11 +77,11 @@ class RequirementModel:
 
         rules = list(rules)
         shares = [1.0] * len(rules)  # how probably each rule is a real requirement
-        believed = rarity = LEAST_RARITY
+        rarity = believed = LEAST_RARITY if least_rarity is None else least_rarity
         for _ in range(_EM_ROUNDS):
             logs = [float(digamma(rarity + n + 1) - digamma(rarity + n - k)) for k, n in rules]
             total = 1 / believed + sum(share * log for share, log in zip(shares, logs, strict=True))
-            rarity = max(LEAST_RARITY, (1 + sum(shares)) / total)
+            rarity = max(believed, (1 + sum(shares)) / total)
             model = RequirementModel((1 + sum(shares)) / (2 + len(shares)), rarity, highest)
             shares = [mistake_probability(times, chances, model) for times, chances in rules]
         return model
@@ -146,11 +156,43 @@ class RuleProbabilities:
         lacking = min(max(videos - sum(count or 0 for count in counts) + both, 0), videos)
         return _probability((lacking, videos), new, self._absence_model)
 
-    def repeated(self, step: Step, new: bool) -> float:
-        """Return the probability that it is a mistake to do a step again: usual or not with even odds beforehand."""
-        videos = self.graph.step_evidence(step).videos
-        counts = None if videos is None else (round(self.graph.repeats.get(step, 0.0) * videos), videos)
-        return _probability(counts, new, RequirementModel(0.5, LEAST_RARITY))
+    def not_followed(self, step: Step, formula: Formula, new: bool) -> float:
+        """Return the probability that it is a mistake not to do what must follow a step."""
+        counts = {response.follows: response for response in self.graph.step_evidence(step).responses}.get(formula)
+        lacking = None if counts is None else (counts.videos - counts.held, counts.videos)
+        return _probability(lacking, new, self._absence_model)
+
+    def unknown_step(self) -> float:
+        """Return the probability that a step that no video shows is a mistake: new ones are as rare as those of one."""
+        videos = len(videos_learned_from(self.graph))
+        if not videos:
+            return 1.0
+        seldom = sum(self.graph.step_evidence(name).videos == 1 for name in self.graph.steps)
+        return PRIOR_MISTAKE_RATE / (PRIOR_MISTAKE_RATE + (seldom + 0.5) / (videos + 1))
+
+    @cached_property
+    def knows_repetitions(self) -> bool:
+        """Whether the videos that the graph was learned from were read with all that was done again."""
+        reading = self.graph.method.get("reading")
+        return bool(self.graph.repeats) or (isinstance(reading, Mapping) and reading.get("repeats") == "keep")
+
+    def repeated(self, step: Step, last: Step | None, new: bool) -> float:
+        """Return the probability that it is a mistake to do a step again, right after the `last` one."""
+        counts = self._repeat_counts.get(step)
+        in_any_case = _probability(counts, new, self._repeat_model)
+        just_then = {
+            name: (after.again.get(step, 0), after.of.get(step, 0)) for name, after in self._repetitions.items()
+        }
+        every = sum(chances for _, chances in just_then.values())
+        if last not in just_then or counts is None or not counts[0] or not every:
+            return in_any_case
+        times, chances = just_then[last]
+        expected = chances * sum(times for times, _ in just_then.values()) / every
+        by_mistake = chances * counts[1] / (1 + self._repeat_model.rarity) / every
+        # Rates are exponentially distributed, around that of any moment or around that of mistakes.
+        usual, never = (times * log(max(mean, 1e-9)) - (times + 1) * log1p(mean) for mean in (expected, by_mistake))
+        odds = max(in_any_case / (1 - in_any_case + 1e-12), NEVER_JUST_THEN) * exp(min(never - usual, 50.0))
+        return odds / (1 + odds)
 
     # -- order: a pair may follow from others, through steps that the video does not show --------------------------
 
@@ -197,6 +239,20 @@ class RuleProbabilities:
     @cached_property
     def _absence_model(self) -> RequirementModel:
         return RequirementModel.fit(self._absence_counts.values())
+
+    @cached_property
+    def _repetitions(self) -> Mapping[Step, Repetitions]:
+        return recorded(self.graph, "repetitions", dict[Step, Repetitions]) or {}
+
+    @cached_property
+    def _repeat_model(self) -> RequirementModel:
+        return RequirementModel.fit(self._repeat_counts.values(), least_rarity=REPEAT_RARITY)
+
+    @cached_property
+    def _repeat_counts(self) -> Mapping[Step, tuple[int, int]]:
+        """The videos that do a step again, of those with it."""
+        videos = {name: self.graph.step_evidence(name).videos for name in self.graph.steps}
+        return {n: (round(self.graph.repeats.get(n, 0.0) * count), count) for n, count in videos.items() if count}
 
     @cached_property
     def _order_counts(self) -> Mapping[tuple[Step, Step], tuple[float, float]]:

@@ -10,7 +10,7 @@ little of each.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from math import log, log1p
@@ -39,9 +39,12 @@ class _PresenceRates:
 
 
 @dataclass(frozen=True, slots=True)
-class _Repetitions:
+class Repetitions:
+    """What came after a step that was done so many times: what was done again, and of how many times that it could."""
+
     times: int
     again: dict[Step, int]
+    of: dict[Step, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +149,7 @@ class SequenceLikelihood:
         total, done, unseen = 0.0, set[Step](), 0.5 / len(self.graph.steps)
         for last, following in pairwise([*(segment.step for segment in video.segments), None]):
             done.add(str(last))
-            seen = self._again.get(str(last), _Repetitions(0, {}))
+            seen = self._again.get(str(last), Repetitions(0, {}))
             if following in done:
                 total += log((seen.again.get(following, 0) + unseen) / (seen.times + 1))
             else:
@@ -184,36 +187,37 @@ class SequenceLikelihood:
     @cached_property
     def _network(self) -> Mapping[Step, tuple[list[Step], list[float]]]:
         """On which steps the presence of each step depends, and its rates; empty where the graph does not say."""
-        entries, steps = self._recorded("presence", dict[Step, _PresenceRates]) or {}, set(self.graph.steps)
+        entries, steps = recorded(self.graph, "presence", dict[Step, _PresenceRates]) or {}, set(self.graph.steps)
         for name, entry in entries.items():
             if not steps.issuperset([name, *entry.given]) or len(entry.rates) != 1 << len(entry.given):
                 return {}
         return {name: (entry.given, entry.rates) for name, entry in entries.items()}
 
     @cached_property
-    def _again(self) -> Mapping[Step, _Repetitions]:
+    def _again(self) -> Mapping[Step, Repetitions]:
         """How often each step was done, and what was done again after it; empty where the graph does not say."""
-        return self._recorded("repetitions", dict[Step, _Repetitions]) or {}
+        return recorded(self.graph, "repetitions", dict[Step, Repetitions]) or {}
 
     @cached_property
     def _extra_rate(self) -> float:
-        rate = self._recorded("extra_rate", float)
+        rate = recorded(self.graph, "extra_rate", float)
         return max(rate, _LEAST_RATE) if rate is not None and 0 < rate < 1 else _USUAL_RATE
 
     @cached_property
     def _disorder(self) -> tuple[FloatArray, FloatArray]:
         """The levels ε_j and their shares."""
-        entry = self._recorded("disorder", _Disorder)
+        entry = recorded(self.graph, "disorder", _Disorder)
         if entry is not None:
             levels, shares = np.array(entry.levels), np.array(entry.shares)
             if len(levels) == len(shares) and ((levels > 0) & (levels < 1) & (shares >= 0)).all() and shares.sum() > 0:
                 return levels, np.maximum(shares / shares.sum(), 1e-12)
         return np.array([_USUAL_RATE]), np.ones(1)
 
-    def _recorded(self, key: str, kind: type[RecordedT]) -> RecordedT | None:
-        """What the graph records of its model; None where it does not, or something else."""
-        model = self.graph.method.get("model")
-        try:
-            return TypeAdapter(kind).validate_python(model[key]) if isinstance(model, Mapping) else None
-        except (KeyError, ValidationError):
-            return None
+
+def recorded(graph: SubtaskGraph, key: str, kind: type[RecordedT]) -> RecordedT | None:
+    """What a graph records of its model; None where it does not, or something else."""
+    model = graph.method.get("model")
+    try:
+        return TypeAdapter(kind).validate_python(model[key]) if isinstance(model, Mapping) else None
+    except (KeyError, ValidationError):
+        return None

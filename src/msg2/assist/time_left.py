@@ -16,32 +16,26 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from itertools import product
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from msg2.assist.following import task_of_graph
-from msg2.assist.learned_forecaster import (
-    MAX_LABELS,
-    Contexts,
-    StepIndices,
-    encode_contexts,
-    similarity_weights,
-    step_indices,
-    subsample_evenly,
-)
+from msg2.assist.contexts import Contexts, StepIndices, encode_contexts, similarity_weights
+from msg2.assist.following import absent_meaning, task_of_graph
+from msg2.assist.learned_forecaster import QUICK_LABELS, step_indices, subsample_evenly
 from msg2.formats import to_task
 from msg2.graph import SubtaskGraph
 from msg2.sequences import FloatArray
-from msg2.task import Segment, Step, Video
+from msg2.task import Segment, Step, Task, Video
 
 if TYPE_CHECKING:
     from msg2.formats.conversion import Demonstrations
 
 WaitingTimes: TypeAlias = Callable[[Step | None, Step], "WaitingTime | None"]
 """From the last step (None: none yet) and the next one to the time in between; None where times are not known."""
+_Level: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
 INTERVAL = (0.1, 0.9)
 """Quantiles of the seconds to the next step that are given beside the median."""
 MIN_GAPS = 9
@@ -91,6 +85,38 @@ def _gaps(segments: Iterable[Segment]) -> Iterable[tuple[Step | None, Step, floa
         last, until = segment.step, segment.end
 
 
+FILLED = 2 / 3
+"""Share of a video, from its first label to its last, that labels fill at least where nothing was cut out: more than in
+any CrossTask task (edited; medians 0.24 to 0.53), less than in 11 of CaptainCook4D's 12 recipes (not; 0.73 to 0.92)."""
+
+
+def times_unknown(task: Task, graph: SubtaskGraph) -> str | None:
+    """Say why the times of videos do not tell how long the work takes; None where they do.
+
+    An editor may cut anything out. Nobody did where a step without a label was not done, as in a log, or where labels
+    fill the time.
+    """
+    timed = [video for video in task if video.segments and video.is_timed]
+    if len(timed) < 2:
+        return "fewer than two videos of the data have times"
+    share = float(np.median([_share_filled(video) for video in timed if len(video.segments) > 1] or [0.0]))
+    if share >= FILLED or "skipped" in (task.absent, absent_meaning(graph, task)):
+        return None
+    return (
+        f"labels fill {100 * share:.0f} % of the videos, as in edited ones, which do not tell how long the work takes"
+    )
+
+
+def _share_filled(video: Video) -> float:
+    """How much of the time from its first label to its last a video has labels."""
+    start = until = video.segments[0].start or 0.0
+    filled = 0.0
+    for segment in video.segments:
+        filled += max(0.0, (segment.end or 0.0) - max(segment.start or 0.0, until))
+        until = max(until, segment.end or 0.0)
+    return filled / (until - start) if until > start else 1.0
+
+
 _DECAYS = (0.1, 0.3, 0.6)
 """κ."""
 _PACES = (0.0, 0.5, 1.0)
@@ -132,6 +158,16 @@ class TimeLeft:
         return {**asdict(self), "reason": self.reason}
 
 
+@dataclass(frozen=True, slots=True)
+class TimeConstants:
+    """What is chosen from the videos: κ, β, and the levels of quantiles that are right as often as they should be."""
+
+    decay: Annotated[float, Field(gt=0, lt=1)]
+    pace: Annotated[float, Field(ge=0, le=1)]
+    levels: tuple[_Level, _Level, _Level]
+    """Half of the time, one and nine in ten times."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TimeLeftModel:
     """Called with the steps done and the seconds since the first of them, it says how many seconds are left."""
@@ -141,26 +177,27 @@ class TimeLeftModel:
     left: FloatArray  # seconds that were left in each, shape (m,)
     elapsed: FloatArray  # seconds that had passed since the end of the first step, likewise
     videos: int
-    decay: float
-    pace: float
-    levels: tuple[float, float, float]  # of the quantiles that are right half of the time, one and nine in ten times
+    constants: TimeConstants
 
     def __call__(self, done: Sequence[Step], elapsed: float | None = None) -> TimeLeft:
         """Forecast the seconds from the end of the last step to the end of the run."""
         now = encode_contexts([step_indices(done, self.graph)], len(self.graph.steps))
-        weights = similarity_weights(now, self.contexts, self.decay)
+        weights = similarity_weights(now, self.contexts, self.constants.decay)
         passed = np.array([0.0 if elapsed is None else max(elapsed, 0.0)])
-        scaled = _scale(self.left, self.elapsed, passed, self.pace)
-        median, low, high = (_weighted_quantiles(scaled, weights, level)[0] for level in self.levels)
+        scaled = _scale(self.left, self.elapsed, passed, self.constants.pace)
+        order = scaled.argsort(axis=1, kind="stable")
+        median, low, high = (_weighted_quantiles(scaled, weights, level, order)[0] for level in self.constants.levels)
         return TimeLeft(float(median), float(min(low, median)), float(max(high, median)), self.videos)
 
 
-def fit_time_left(graph: SubtaskGraph, task: Demonstrations) -> TimeLeftModel | None:
-    """Learn how long videos go on; None where fewer than two of them have times."""
+def fit_time_left(
+    graph: SubtaskGraph, task: Demonstrations, constants: TimeConstants | None = None
+) -> TimeLeftModel | None:
+    """Learn how long videos go on; None where fewer than two have times. Known `constants` are taken as given."""
     videos = task_of_graph(graph, task)
     timed = [video for video in videos if video.segments and all(segment.is_timed for segment in video.segments)]
     mean_length = sum(len(video.segments) for video in timed) / max(len(timed), 1)
-    timed = list(subsample_evenly(timed, max(2, int(MAX_LABELS / max(mean_length, 1)))))
+    timed = list(subsample_evenly(timed, max(2, int(QUICK_LABELS / max(mean_length, 1)))))
     if len(timed) < 2:
         return None
     moments = [_moments(video, graph) for video in timed]
@@ -168,8 +205,8 @@ def fit_time_left(graph: SubtaskGraph, task: Demonstrations) -> TimeLeftModel | 
     elapsed, left = (np.array([moment[column] for of_video in moments for moment in of_video]) for column in (1, 2))
     video_of = np.repeat(np.arange(len(timed)), [len(of_video) for of_video in moments])
     contexts = encode_contexts(prefixes, len(graph.steps))
-    decay, pace, levels = _choose(contexts, elapsed, left, video_of)
-    return TimeLeftModel(graph, contexts, left, elapsed, len(timed), decay, pace, levels)
+    constants = constants or _choose(contexts, elapsed, left, video_of)
+    return TimeLeftModel(graph, contexts, left, elapsed, len(timed), constants)
 
 
 def _moments(video: Video, graph: SubtaskGraph) -> list[tuple[StepIndices, float, float]]:
@@ -184,25 +221,25 @@ def _moments(video: Video, graph: SubtaskGraph) -> list[tuple[StepIndices, float
     ]
 
 
-def _choose(
-    contexts: Contexts, elapsed: FloatArray, left: FloatArray, video_of: NDArray[np.intp]
-) -> tuple[float, float, tuple[float, float, float]]:
+def _choose(contexts: Contexts, elapsed: FloatArray, left: FloatArray, video_of: NDArray[np.intp]) -> TimeConstants:
     """κ and β of the least mean error of the median, and the levels; each context as seen from the other videos."""
     tried = np.array(subsample_evenly(range(len(left)), _TRIED))
     others = video_of[tried][:, None] != video_of
     best: tuple[float, float, float, FloatArray] | None = None
-    for decay, pace in product(_DECAYS, _PACES):
-        weights = similarity_weights(contexts, contexts, decay, tried) * others
+    alike = {decay: similarity_weights(contexts, contexts, decay, tried) * others for decay in _DECAYS}
+    for pace in _PACES:
         scaled = _scale(left, elapsed, elapsed[tried], pace)
-        error = float(np.abs(_weighted_quantiles(scaled, weights, 0.5) - left[tried]).mean())
-        if best is None or error < best[0] - 1e-9:
-            best = error, decay, pace, _level_of(scaled, weights, left[tried])
+        order = scaled.argsort(axis=1, kind="stable")
+        for decay, weights in alike.items():
+            error = float(np.abs(_weighted_quantiles(scaled, weights, 0.5, order) - left[tried]).mean())
+            if best is None or error < best[0] - 1e-9:
+                best = error, decay, pace, _level_of(scaled, weights, left[tried])
     assert best is not None
     _, decay, pace, reached = best
     goes_on = left[tried] > 0  # after the last step of a video there is nothing to be wrong about
     reached = reached[goes_on] if goes_on.any() else reached
     middle, low, high = np.quantile(reached, (0.5, *INTERVAL), method="weibull").clip(0.001, 0.999).tolist()
-    return decay, pace, (middle, low, high)
+    return TimeConstants(decay, pace, (middle, low, high))
 
 
 def _scale(left: FloatArray, elapsed: FloatArray, now: FloatArray, pace: float) -> FloatArray:
@@ -212,9 +249,11 @@ def _scale(left: FloatArray, elapsed: FloatArray, now: FloatArray, pace: float) 
     return np.asarray(left * ratio**pace)
 
 
-def _weighted_quantiles(values: FloatArray, weights: FloatArray, level: float) -> FloatArray:
-    """Of each row, the least value that has at least this share of the weight below or at it; shape (n, m) -> (n,)."""
-    order = values.argsort(axis=1, kind="stable")
+def _weighted_quantiles(values: FloatArray, weights: FloatArray, level: float, order: NDArray[np.intp]) -> FloatArray:
+    """Of each row, the least value that has at least this share of the weight below or at it; shape (n, m) -> (n,).
+
+    `order` sorts the rows.
+    """
     total = np.take_along_axis(weights, order, axis=1).cumsum(axis=1)
     column = (total < level * total[:, -1:]).sum(axis=1).clip(max=values.shape[1] - 1)
     return np.asarray(np.take_along_axis(values, np.take_along_axis(order, column[:, None], axis=1), axis=1)[:, 0])

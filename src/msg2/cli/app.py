@@ -10,7 +10,7 @@ from io import TextIOWrapper
 from itertools import pairwise
 from threading import Timer
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
@@ -23,15 +23,17 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 _DATA, _LEARN, _USE = "Data", "Learn a graph", "Use a graph"
-_VIDEO, _STUDY = "From videos to labels", "Try and measure"
+_VIDEO, _DRAFT, _STUDY = "From videos to labels", "From words to labels", "Try and measure"
 COMMANDS = {
     "demo": _STUDY, "describe": _DATA, "convert": _DATA, "data": _DATA,
-    "infer": _LEARN, "sweep": _LEARN, "evaluate": _LEARN, "compare": _LEARN,
-    "next": _USE, "plan": _USE, "watch": _USE, "check": _USE, "explain": _USE, "show": _USE, "merge": _USE,
-    "serve": _USE,
-    "features": _VIDEO, "phrases": _VIDEO, "states": _VIDEO, "label": _VIDEO, "run": _VIDEO, "simulate": _STUDY,
+    "infer": _LEARN, "sweep": _LEARN, "evaluate": _LEARN, "compare": _LEARN, "benchmark": _STUDY,
+    "next": _USE, "plan": _USE, "watch": _USE, "check": _USE, "explain": _USE, "show": _USE, "write": _USE,
+    "merge": _USE, "serve": _USE,
+    "features": _DATA, "phrases": _DRAFT, "states": _VIDEO, "label": _DRAFT, "run": _VIDEO, "simulate": _STUDY,
 }  # fmt: skip
 """Every command, a module of this package, and the panel in which `msg2 --help` lists it."""
+_REGISTRIES = {"--method": ("msg2.inference", "METHODS"), "--ranker": ("msg2.assist", "RANKERS")}
+"""Options whose choices plug-ins add to: where these are listed."""
 _TRACEBACK = "MSG2_TRACEBACK"
 """Variable of the environment: errors that nobody foresaw are shown with their traceback."""
 
@@ -49,6 +51,15 @@ class PlainCommand(TyperCommand):
         names = [f"{argument.metavar}" if argument.required else f"[{argument.metavar}]" for argument in arguments]
         dots = ["" if argument.nargs == 1 else "..." for argument in arguments]
         return [*map(str.__add__, names, dots), "[OPTIONS]"]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Show the help, with the methods and rankers of plug-ins."""
+        for parameter in cast(list[Any], self.params):
+            if parameter.opts[0] in _REGISTRIES:
+                module, name = _REGISTRIES[parameter.opts[0]]
+                if added := getattr(import_module(module), name).plugins:
+                    parameter.help = f"{parameter.help} Plug-ins: {', '.join(added)}."
+        super().format_help(ctx, formatter)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments; an option of a method that is given as a flag of its own is told how to be set."""
@@ -138,6 +149,9 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
     traceback: Annotated[bool, typer.Option("--traceback", help=f"Trace unforeseen errors ({_TRACEBACK}=1).")] = False,
+    allow_pickle: Annotated[
+        bool, typer.Option("--allow-pickle", help="Also take weights of the hub in pickles (MSG2_ALLOW_PICKLE=1).")
+    ] = False,
 ) -> None:
     """Learn how a task works from many imperfect demonstrations of it.
 
@@ -163,6 +177,8 @@ def _root(
 
     - `msg2 explain graph.json`: every edge, and how sure it is
 
+    - `msg2 write graph.json -o procedure.html`: a written procedure, to read, print and tick off
+
     **Which method?** The default, `likelihood`: it is the best or level nearly everywhere, and has no threshold to
     choose. `--method msg2` is the paper's; `always-before` is as good where labels are clean and complete.
 
@@ -172,6 +188,10 @@ def _root(
     """
     if traceback:
         os.environ[_TRACEBACK] = "1"
+    if allow_pickle:
+        from msg2.text_encoders import ALLOW_PICKLE
+
+        os.environ[ALLOW_PICKLE] = "1"
     console.keep_logs()
 
 

@@ -7,7 +7,7 @@ from msg2 import assist, drawing, formats
 from msg2.assist.mistakes import ACCUSED
 from msg2.cli import console, flags
 from msg2.cli.flags import option, output_option, switch
-from msg2.graph.explanation import demonstrations
+from msg2.graph.evidence import demonstrations
 from msg2.task import Absent
 
 _ABSENT = "What has no label may only lack it, or was not done. Default: as the graph was learnt."
@@ -39,7 +39,7 @@ def check(
         watched = flags.read_as_recorded(learned, data, **reading)
         with console.progress_bar("checking"):
             assessed = assist.check_online(learned, watched, absent=absent)
-        _print_online(assessed, json)
+        _print_online(assessed, demonstrations(learned), json)
         return
     videos = flags.read_as_recorded(learned, data, **reading)
     with console.progress_bar("checking") as progress:
@@ -66,14 +66,14 @@ def _print_report(report: assist.CheckReport, noun: str) -> None:
     console.print_line(f"\n{accused}; --json has {others} that were not seen.")
 
 
-def _print_online(report: assist.OnlineReport, json: bool) -> None:
+def _print_online(report: assist.OnlineReport, noun: str, json: bool) -> None:
     """Print all assessments as JSON, else those that reach the operating point."""
     if json:
         console.print_json(report.to_json())
         return
     steps = [(video, assessment) for video, assessments in report.videos.items() for assessment in assessments]
     mistakes = [f"{video}  {_format_assessment(assessment)}" for video, assessment in steps if assessment.mistake]
-    total = f"{len(mistakes)} of {len(steps)} labels in {len(report.videos)} videos are mistakes"
+    total = f"{len(mistakes)} of {len(steps)} labels in {len(report.videos)} {noun} are mistakes"
     least = f"with a probability of at least {report.threshold:g}; --json has all probabilities."
     console.print_line(*mistakes, f"\n{total} {least}")
 

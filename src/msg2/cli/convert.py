@@ -6,8 +6,9 @@ from typing import Annotated
 from msg2.cli import console, flags
 from msg2.cli.flags import option, output_option, switch
 from msg2.formats.reading import WriteOptions
-from msg2.formats.registry import WRITE_SUFFIXES, match_suffix, write
+from msg2.formats.registry import WRITERS, match_suffix, write
 from msg2.formats.source import Source
+from msg2.task import demonstrations_noun
 
 _DEFAULT = WriteOptions()
 
@@ -15,14 +16,14 @@ _DEFAULT = WriteOptions()
 @flags.reads_data("order", "tier", "fps")
 def convert(
     data: flags.Data,
-    output: Annotated[Path, output_option("FILE", "Its suffix decides the format: " + " ".join(WRITE_SUFFIXES))],
+    output: Annotated[Path, output_option("FILE", "Its suffix decides the format: " + " ".join(WRITERS))],
     reading: flags.GivenOptions,
     task: flags.TaskName = None,
     media: Annotated[str, option("PATH|URL", "Where the tool finds a video; {video} is its id.")] = _DEFAULT.media,
     frames: Annotated[float | None, option("X", "Label Studio: in frames, X a second, not in seconds.")] = _DEFAULT.fps,
     guard: Annotated[bool, switch("--guard", "An apostrophe before what spreadsheets run (= + - @).")] = _DEFAULT.guard,
 ) -> None:
-    """Write data for another tool: tables of steps, ELAN, Label Studio. Every label is kept, repeated ones too.
+    """Write data for another tool: tables of steps, XES, ELAN, Label Studio. Every label is kept, repeated ones too.
 
     ELAN has a file per video: of many videos, `-o labels.eaf` makes a folder `labels`; from ELAN to ELAN, other tiers
     and links stay. For Label Studio the labelling
@@ -40,4 +41,5 @@ def convert(
     with console.progress_bar("writing") as progress:
         written = write(tasks, output, options, progress)
     labels = sum(task.labels for task in tasks)
-    console.print_line(f"{labels} labels of {sum(map(len, tasks))} videos: {console.format_paths(written)}")
+    noun = demonstrations_noun("skipped" if all(task.absent == "skipped" for task in tasks) else "unknown")
+    console.print_line(f"{labels} labels of {sum(map(len, tasks))} {noun}: {console.format_paths(written)}")

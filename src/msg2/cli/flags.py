@@ -113,14 +113,21 @@ def _parameter(spec: OptionSpec, prefix: str, panel: str | None) -> inspect.Para
     kind: Any = Literal[words] if spec.kind == "choice" else _TYPES[spec.kind]
     flags = [f"--{spec.name.replace('_', '-')}"] if spec.kind == "boolean" and spec.default is False else []
     metavar = "P" if "from 0 to 1" in spec.values else _METAVARS.get(spec.kind)
-    described = typer.Option(*flags, metavar=metavar, help=prefix + spec.help, rich_help_panel=panel)
+    rare = spec.name in ("object", "strict")  # errors and warnings name them where they help
+    described = typer.Option(*flags, metavar=metavar, help=prefix + spec.help, rich_help_panel=panel, hidden=rare)
     annotation = Annotated[kind | None, described]
     return inspect.Parameter(spec.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def reads_data(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate a command so that it takes these fields of `ReadOptions`, and `columns`; `reading` gets those given."""
-    return takes_fields(ReadOptions, "reading", (*names, "columns"), make=dict, panel=READING)
+    """Decorate a command so that it takes these fields of `ReadOptions`, and those of all; `reading` gets those given.
+
+    What says how overlaps are ordered goes with what says so of equal instants.
+    """
+    ties = ["ties"] * ("overlap" in names)
+    return takes_fields(
+        ReadOptions, "reading", (*names, *ties, "columns", "object", "strict"), make=dict, panel=READING
+    )
 
 
 def usage_error_if(wrong: object, message: str) -> None:
@@ -142,9 +149,17 @@ def list_settings() -> Iterable[tuple[str, str, Sequence[OptionSpec]]]:
     return [(name, METHODS[name].summary, option_specs(METHODS[name].options)) for name in METHODS]
 
 
-def _help_on_settings(settings: list[str] | None) -> list[str] | None:
+def _help_on_settings(context: typer.Context, settings: list[str] | None) -> list[str] | None:
     if "help" not in (settings or ()):
         return settings
+    if context.info_name in ("run", "train"):
+        from msg2.states.configuration import STATE_OPTIONS
+
+        console.print_line("the state model, its sampling, training and filling:")
+        rows = [(f"  {name}={spec.default_text}", spec.values, spec.help) for name, (_, spec) in STATE_OPTIONS.items()]
+        console.print_table(["  default", "values", "what it does"], rows, whole=True)
+    if context.info_name == "train":
+        raise typer.Exit
     for name, summary, specs in list_settings():
         console.print_line(f"{name}: {summary}")
         if specs:
@@ -155,9 +170,32 @@ def _help_on_settings(settings: list[str] | None) -> list[str] | None:
     raise typer.Exit
 
 
+def split_state_settings(settings: Sequence[str] | None) -> tuple[dict[str, OptionValue], list[str]]:
+    """Parse what `--set` says about state models; the rest is about a method."""
+    from msg2.states.configuration import STATE_OPTIONS
+
+    values: dict[str, OptionValue] = {}
+    others = []
+    for text in settings or ():
+        name, value = (part.strip() for part in text.partition("=")[::2])
+        if (key := name.replace("-", "_")) in STATE_OPTIONS:
+            with console.usage_errors():
+                values[key] = STATE_OPTIONS[key][1].parse(value)
+        else:
+            others.append(text)
+    return values, others
+
+
 def complete_method() -> list[str]:
     """The names of the methods, for the completion of the shell."""
     return [name for name, _, _ in list_settings()]
+
+
+def complete_ranker() -> list[str]:
+    """The names of the rankers, for the completion of the shell."""
+    from msg2.assist import RANKERS
+
+    return [*RANKERS]
 
 
 def _complete_setting() -> list[str]:
@@ -172,16 +210,11 @@ Settings: TypeAlias = Annotated[list[str] | None, _set(callback=_help_on_setting
 
 def parse_settings(method: str, settings: Sequence[str] | None, **flags: OptionValue) -> dict[str, Any]:
     """Parse what `--set` says about a method, and flags of the same meaning; what it cannot use is a usage error."""
-    from msg2.inference.registry import find_method, make_options
+    from msg2.inference.registry import make_options, parse_options
 
     with console.usage_errors():
-        specs = {spec.name: spec for spec in option_specs(find_method(method).options)}
-        values: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
-        for text in settings or ():
-            name, equals, value = text.partition("=")
-            name = name.strip().replace("-", "_")
-            require(equals, f"--set is {text!r}, it must be NAME=VALUE", hint="`--set help` lists the options")
-            values[name] = specs[name].parse(value.strip()) if name in specs else value
+        values = {name: value for name, value in flags.items() if value is not None}
+        values |= parse_options(method, settings or ())
         make_options(method, values)
     return values
 

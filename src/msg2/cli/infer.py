@@ -13,7 +13,8 @@ from msg2.formats import read_sequences
 from msg2.formats.reading import choose_task
 from msg2.formats.recorded_reading import record_reading
 from msg2.graph import SubtaskGraph
-from msg2.graph.explanation import demonstrations
+from msg2.graph.evidence import demonstrations
+from msg2.graph.explanation import all_rules
 from msg2.inference.bootstrap import choose_samples
 from msg2.inference.constraints import read_constraints
 from msg2.inference.inference import run_inference_on_all
@@ -22,7 +23,7 @@ from msg2.inference.result import Statistic
 from msg2.sequences import Sequences
 from msg2.task import Absent
 
-MOST_RULES = 20
+MOST_RULES = 30
 """Rules of a graph that are printed; the others are counted."""
 _known = partial(option, rich_help_panel="What you know, and how sure it is")
 
@@ -47,7 +48,6 @@ def infer(
     stats: Annotated[Path | None, _known("FILE", "Write purities and scores as CSV.")] = None,
 ) -> None:
     """Learn the subtask graph of every task in DATA, print its rules, and write it to OUT.
-
     Examples: `msg2 infer steps.csv -o graph.json`, `msg2 infer log.xes -o graph.json --absent skipped`
     """
     names, others = _split_names(method, settings)
@@ -94,8 +94,10 @@ def _print_rules(graph: SubtaskGraph, path: Path) -> None:
     console.print_line("", *rules[:MOST_RULES])
     if len(rules) > MOST_RULES:
         console.print_line(f"… and {len(rules) - MOST_RULES} more rules; every edge: msg2 explain {path}")
+    if "bootstrap" not in graph.method and any(rule.weak for rule in all_rules(graph)):
+        console.print_line("(how sure each of them is: --samples 200)")
     if "bootstrap" in graph.method:
-        console.print_line(f"(%: of the {graph.method['bootstrap']['samples']} samples that say exactly this)")
+        console.print_line(f"(%: of the {graph.method['bootstrap']['samples']} samples that say this)")
 
 
 def _output_paths(tasks: Sequence[Sequences], output: Path, data: Path) -> list[Path]:

@@ -15,10 +15,17 @@ _OPTIONS = labelling.LabelOptions()
 
 
 def label(
-    data: Annotated[Path, argument("VIDEOS", "A folder of videos, captions (.vtt, .srt) or transcripts (.json).")],
     output: Annotated[Path, output_option("FILE", "The table (.csv); without steps or labels also .txt.")],
+    data: Annotated[
+        Path | None, argument("VIDEOS", "A folder of videos, captions (.vtt, .srt) or transcripts (.json).")
+    ] = None,
     steps: Annotated[Path | None, option("FILE", "Names of the steps, a line each in their order, or a graph.")] = None,
     labels: Annotated[Path | None, option("DATA", "The labels of some of the videos.")] = None,
+    from_scores: Annotated[
+        Path | None, option("FOLDER", "Instead of VIDEOS: probabilities of steps in frames (.npy, .npz, .csv).")
+    ] = None,
+    graph: Annotated[Path | None, option("GRAPH", "For --from-scores: the order; else learned from --labels.")] = None,
+    fps: Annotated[float | None, option("N", "Frames per second of scores without times.")] = None,
     text_encoder: Annotated[str, option("words|PATH", "Hashed words or a sentence encoder: folder or name.")] = "words",
     features: Annotated[Path | None, option("STORE", "The features of the videos: frames join what is said.")] = None,
     captions: Captions = None,
@@ -34,17 +41,25 @@ def label(
     """A draft of the step labels of videos, from what is said in them and the names of the steps, or a few labels.
 
     With neither, names of steps are proposed: a list to edit. What is labelled stays as it is; drafts have the source
-    `draft` and the probability that they are right as their confidence.
+    `draft` and the probability that they are right as their confidence. Or from a recogniser: what it makes of every
+    frame, and a graph, tell when each step began and ended.
 
-    Example: `msg2 label videos --steps steps.txt -o draft.csv`
+    Examples: `msg2 label videos --steps steps.txt -o draft.csv`,
+    `msg2 label --from-scores probabilities --graph toast.json --fps 5 -o draft.csv`
     """
+    flags.usage_error_if((data is None) == (from_scores is None), "give either VIDEOS or --from-scores")
+    if from_scores is None:
+        flags.refuse("--from-scores", graph=graph, fps=fps)
+    else:
+        flags.refuse("VIDEOS", steps=steps, features=features, captions=captions, speech=speech, phrases=phrases)
     flags.usage_error_if(output.suffix.lower() not in (".csv", ".txt"), f"-o {output} must end in .csv or .txt")
-    flags.refuse_clashes([output], labels, steps)
+    flags.refuse_clashes([output], labels, steps, graph)
     options = labelling.LabelOptions(any_order=any_order, presence=presence, discovered=discovered)
-    with console.progress_bar("listening") as show:
+    with console.progress_bar("listening" if from_scores is None else "grounding") as show:
         result = labelling.label(
-            data, steps, labels, task=task, text_encoder=text_encoder, features=features, captions=captions,
-            speech_model=speech, phrase_model=phrases, options=options, jobs=jobs, engine=engine, progress=show,
+            data, steps, labels, scores=from_scores, graph=graph, fps=fps, task=task, text_encoder=text_encoder,
+            features=features, captions=captions, speech_model=speech, phrase_model=phrases, options=options, jobs=jobs,
+            engine=engine, progress=show,
         )  # fmt: skip
     if output.suffix.lower() == ".txt":
         require(result.discovered, "a list of steps is written where none are known", where=output, hint="write a .csv")
@@ -54,7 +69,7 @@ def label(
     _print_result(result, data, output)
 
 
-def _print_result(result: labelling.LabelResult, data: Path, output: Path) -> None:
+def _print_result(result: labelling.LabelResult, data: Path | None, output: Path) -> None:
     if result.discovered:
         rows = [(step.name, step.videos, ", ".join(step.phrases[1:4])) for step in result.discovered]
         console.print_table(["step found", "videos", "also said as"], rows)
@@ -70,5 +85,6 @@ def _print_result(result: labelling.LabelResult, data: Path, output: Path) -> No
         console.print_line(f"next      edit it, then: msg2 label {data} --steps {output} -o draft.csv")
     else:
         least = f" --draft-confidence {result.graph_confidence:g}" if result.graph_confidence else ""
-        learn, correct = f"msg2 infer {output}{least} -o graph.json", f"msg2 serve {data} {output}"
+        correct = f"msg2 serve {output}" if data is None else f"msg2 serve {data} {output}"
+        learn = f"msg2 infer {output}{least} -o graph.json"
         console.print_line(f"next      {learn}, or correct it: {correct}")

@@ -6,18 +6,17 @@ from typing import Annotated
 from msg2 import assist, formats
 from msg2.assist.forecasting import Lookahead
 from msg2.assist.next_step_evaluation import SPLITS, TEST_SHARE, limit_videos
-from msg2.assist.rankers import DEFAULT_RANKER, GRAPH_RANKERS, LEARNED_RANKER
+from msg2.assist.rankers import DEFAULT_RANKER, LEARNED_RANKER
 from msg2.cli import console, flags
 from msg2.cli.flags import argument, option, switch
 from msg2.inference.inference import keep_tasks_with_two_videos
 from msg2.inference.registry import DEFAULT_METHOD
 from msg2.progress import quiet_logs
-
-_FROM_VIDEOS = tuple(name for name in assist.RANKERS if name not in GRAPH_RANKERS)
+from msg2.text import time_unit
 
 _RANKERS = (
-    f"By rank only: {', '.join(GRAPH_RANKERS)}; with probabilities, from videos: {', '.join(_FROM_VIDEOS)}. By default "
-    f"{LEARNED_RANKER} with --data, else {DEFAULT_RANKER}."
+    "By rank only: recency, grprop; with probabilities, from videos: bigram, learned. By default "
+    f"{LEARNED_RANKER} with data, else {DEFAULT_RANKER}."
 )
 
 
@@ -26,8 +25,10 @@ def next(
     source: Annotated[Path, argument("GRAPH|DATA", "A graph file; with --evaluate, data.")],
     reading: flags.GivenOptions,
     done: Annotated[list[str] | None, option("STEP", "A step that is done, in order.")] = None,
-    evaluate: Annotated[bool, switch("--evaluate", f"Accuracy on a held-out {TEST_SHARE:.0%} of DATA.")] = False,
-    ranker: Annotated[str | None, option("NAME", _RANKERS, autocompletion=lambda: [*assist.RANKERS])] = None,
+    evaluate: Annotated[
+        bool, switch("--evaluate", f"Accuracy on a held-out {TEST_SHARE:.0%} of DATA, of repeated steps too.")
+    ] = False,
+    ranker: Annotated[str | None, option("NAME", _RANKERS, autocompletion=flags.complete_ranker)] = None,
     data: Annotated[Path | None, option("DATA", "With a graph: videos to learn from, times too.")] = None,
     horizon: Annotated[int | None, option("N", "With a graph: also what comes within the next N steps.", min=1)] = None,
     json: flags.Json = False,
@@ -50,7 +51,7 @@ def next(
         flags.refuse("--evaluate", set=settings, method=method, task=task, splits=splits)
         if data is None:
             flags.refuse("--data or --evaluate", **reading)
-            learns = ranker is not None and ranker not in GRAPH_RANKERS
+            learns = ranker is not None and assist.RANKERS[ranker].needs_videos
             flags.usage_error_if(learns, f"--ranker {ranker} learns from videos: give them with --data")
         graph = formats.read_graph(source)
         seen = None if data is None else flags.read_as_recorded(graph, data, **reading)
@@ -59,7 +60,7 @@ def next(
         _print_forecast(prediction, json)
         return
     flags.refuse("a graph, --evaluate with data", done=done, data=data, horizon=horizon)
-    ranker = ranker or DEFAULT_RANKER
+    ranker, reading = ranker or LEARNED_RANKER, {"repeats": "keep", **reading}
     if not assist.RANKERS[ranker].needs_graph:
         flags.refuse("a ranker that uses a graph", set=settings, method=method)
     method = method or DEFAULT_METHOD
@@ -84,6 +85,9 @@ def _print_forecast(prediction: assist.NextStepForecast, json: bool) -> None:
         console.print_line("Nothing is left: all steps are done.")
         return
     times = prediction.waiting_times or {}
+    size, unit = time_unit(max((time.median for time in times.values() if time is not None), default=0.0))
+    if size <= 60:
+        size, unit = 1, "seconds"
     rows = []
     for ranked in prediction.steps:
         row: dict[str, object] = {"step": ranked.step}
@@ -96,7 +100,10 @@ def _print_forecast(prediction: assist.NextStepForecast, json: bool) -> None:
             row[f"within {prediction.lookahead.horizon}"] = console.format_probability(within)
         if any(times.values()):
             time = times[ranked.step]
-            row["seconds"] = "" if time is None else f"{time.median:.0f} ({time.low:.0f} to {time.high:.0f})"
+            shown = (
+                () if time is None else [f"{t / size:.{int(size > 1)}f}" for t in (time.median, time.low, time.high)]
+            )
+            row[unit] = "{} ({} to {})".format(*shown) if shown else ""
         rows.append({**row, "still needs": _still_needs(ranked)})
     console.print_records(rows)
     if prediction.lookahead is not None:

@@ -23,6 +23,9 @@ _TOKEN_HELP = (
     f"A file with the token, 16 or more characters; also from the environment variable {_TOKEN_VARIABLE}. By default "
     "it is a new one at every start."
 )
+_ORIGIN_HELP = (
+    "A site whose pages may use the API, such as https://kitchen.example; they need the token, too. Repeatable."
+)
 
 
 def serve(
@@ -32,6 +35,7 @@ def serve(
     port: Annotated[int, option("N", "0 takes any that is free.", min=0, max=65535)] = _DEFAULT.port,
     token_file: Annotated[Path | None, option("FILE", _TOKEN_HELP)] = None,
     no_token: Annotated[bool, switch("--no-token", "Let in everybody who can reach the address.")] = False,
+    allow_origin: Annotated[list[str] | None, option("ORIGIN", _ORIGIN_HELP)] = None,
     no_browser: Annotated[bool, switch("--no-browser", "Only print the address.")] = False,
 ) -> None:
     """The web app on this machine: learn graphs from your data, follow runs, draw graphs by hand, correct labels.
@@ -48,7 +52,10 @@ def serve(
     usage_error_if(no_token and token_file is not None, "--no-token and --token-file contradict each other")
     token = os.environ.get(_TOKEN_VARIABLE) or new_token() if token_file is None else read_token(token_file)
     with console.usage_errors():
-        settings = ServerSettings(folder=folder, host=host, port=port, token=None if no_token else token)
+        settings = ServerSettings(
+            folder=folder, host=host, port=port, token=None if no_token else token,
+            allowed_origins=tuple(allow_origin or ()),
+        )  # fmt: skip
     console.print_logs_at_once()
     with _orderly(), Workspace(settings) as workspace, web_app.listening_socket(settings) as listening:
         for path in paths or ():

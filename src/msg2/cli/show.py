@@ -36,7 +36,7 @@ def show(
     """
     if view == "directly-follows":
         flags.refuse("--view graph", compare=compare, data=data, media=media)
-        shown = choose_task(flags.read_tasks(graph, **reading), task, graph)
+        shown = choose_task(flags.read_tasks(graph, **{"repeats": "keep", "ties": "file", **reading}), task, graph)
         console.print_line(str(drawing.show_directly_follows(shown, output, picture)))
         return
     flags.refuse("--view directly-follows", task=task)

@@ -10,12 +10,12 @@ from msg2.cli import console, flags
 from msg2.cli.app import PlainGroup
 from msg2.cli.flags import argument, option, output_option, switch
 from msg2.drawing.plots import FIGURE_SUFFIXES
-from msg2.errors import InputError, errors_at
+from msg2.errors import InputError, errors_at, require
 from msg2.files import write_whole
 from msg2.formats import read_graph
 from msg2.formats.feature_store import open_store
 from msg2.formats.reading import WriteOptions, choose_task
-from msg2.formats.registry import WRITE_SUFFIXES, match_suffix, write
+from msg2.formats.registry import WRITERS, match_suffix, write
 from msg2.formats.source import Source
 from msg2.pipeline import plot_completion
 from msg2.progress import LOGGER
@@ -51,33 +51,38 @@ def train(
     task: flags.TaskName = None,
     variant: VariantName = VARIANT,
     encoder: EncoderName = None,
+    settings: flags.Settings = None,
     tensorboard: Annotated[bool, switch("--tensorboard", "Also write curves to OUT/tensorboard.")] = False,
 ) -> None:
     """Train a model per task; where DATA holds many tasks, a folder per task.
 
     A training that was interrupted goes on when the same command is given again, and ends as if it never had been.
-    OUT/log.jsonl has a line per validation. Nothing is downloaded, unless the variant or --encoder names a checkpoint
-    on the Hugging Face hub. Confidences are calibrated on hidden labels; for a variant with a transformer, or with the
-    labels of other steps, three more models are trained for that.
+    OUT/log.csv has a line per validation. Nothing is downloaded, unless the variant or --encoder names a checkpoint
+    on the Hugging Face hub. Confidences are calibrated on hidden labels, but for the paper's variants: for one with a
+    transformer, or with the labels of other steps, three more models are trained for that; `--set calibrate=no` (or
+    yes) decides.
 
     Example: `msg2 states train steps.csv --features features -o model`
     """
+    state_settings, others = flags.split_state_settings(settings)
+    changes = {**({} if encoder is None else {"encoder": encoder}), **given, **state_settings}
     with console.usage_errors():
-        options = get_variant(variant).training(**given)
+        require(not others, f"there is no option {others and others[0]!r}", hint="`--set help` lists the options")
+        get_variant(variant).options(**changes)
     tasks, store = flags.read_tasks(data, task, **reading), open_store(features)
     with console.training_bar("training") as progress:
         trainings = states.train_tasks(
-            tasks, store, output, variant=variant, encoder=encoder, training=options, tensorboard=tensorboard,
-            progress=progress,
+            tasks, store, output, variant=variant, tensorboard=tensorboard, progress=progress, **changes
         )  # fmt: skip
     rows = []
     for trained in trainings:
         card, calibration = trained.card, trained.calibration
         best = int(card.best["epoch"]), console.format_percent(card.best.get("accuracy"))
-        error = console.format_percent(None if calibration.note else calibration.error)
+        note = calibration and calibration.note
+        error = console.format_percent(None if calibration is None or note else calibration.error)
         rows.append((trained.task, trained.videos, card.epoch, *best, error, trained.folder))
-        if calibration.note:
-            LOGGER.warning("%s: %s", trained.task, calibration.note)
+        if note:
+            LOGGER.warning("%s: %s", trained.task, note)
     columns = ["task", "videos", "epochs", "best epoch", "hidden steps right", "calibration error", "model"]
     console.print_table(columns, rows)
 
@@ -89,7 +94,7 @@ def fill(
     model: ModelPath,
     data: flags.Data,
     features: FeaturesPath,
-    output: Annotated[Path, output_option("FILLED.csv", f"The completed labels: {' '.join(WRITE_SUFFIXES)}.")],
+    output: Annotated[Path, output_option("FILLED.csv", f"The completed labels: {' '.join(WRITERS)}.")],
     options: FillOptions,
     reading: flags.GivenOptions,
 ) -> None:

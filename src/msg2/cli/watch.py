@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -10,11 +11,13 @@ from msg2.assist import Assistant
 from msg2.assist.events import answer_event
 from msg2.assist.mistakes import ALARM
 from msg2.cli import console, flags
-from msg2.cli.flags import option
+from msg2.cli.flags import option, usage_error_if
 from msg2.errors import InputError
 from msg2.formats import read_graph
 from msg2.task import Absent
 
+_THRESHOLD = f"Warn from this probability of a mistake on. Default: {ALARM:g}."
+_ALARM_COST = "What a false alarm costs, where a missed mistake costs 1: sets the threshold."
 _ABSENT = "What is not told was not done, or may have been: the one who watches may miss it."
 
 
@@ -25,12 +28,14 @@ def watch(
     data: Annotated[Path | None, option("DATA", "Videos to learn from: probabilities, mistakes, time left.")] = None,
     save: Annotated[Path | None, option("FILE", "Keep the run in this file, and go on with it if it is there.")] = None,
     k: Annotated[int, option("N", "Next steps in an answer, at most.", "-k", min=1)] = 5,
-    threshold: Annotated[float, option("P", "Warn from this probability of a mistake on.", min=0, max=1)] = ALARM,
+    threshold: Annotated[float | None, option("P", _THRESHOLD, min=0, max=1)] = None,
+    alarm_cost: Annotated[float | None, option("C", _ALARM_COST)] = None,
     absent: Annotated[Absent, option(None, _ABSENT)] = "skipped",
     missed: Annotated[float | None, option("P", "How often the recogniser misses a step. Default: estimated.")] = None,
     confusion: Annotated[
         Path | None, option("CSV", "How often the recogniser takes a step (row) for another (column).")
     ] = None,
+    window: Annotated[float, option("SECONDS", "How late an event may come.", min=0)] = 30.0,
 ) -> None:
     """Watch one run of the task: an event per line in, an answer per line out, both JSON.
 
@@ -41,16 +46,17 @@ def watch(
 
     Example: `msg2 watch graph.json --data steps.csv < events.jsonl`
     """
+    usage_error_if(None not in (threshold, alarm_cost), "--threshold and --alarm-cost contradict each other")
     learned = read_graph(graph)
     videos = flags.read_if_given(learned, data, reading, repeats="keep")
+    begin: Callable[..., Assistant] = Assistant
+    if save is not None and save.exists():
+        begin = partial(Assistant.load, save)
     with console.progress_bar("learning"):
-        settings = {"threshold": threshold, "absent": absent, "missed": missed, "confusion": confusion}
-        if save is not None and save.exists():
-            assistant = Assistant.load(save, learned, videos, **settings)
-        else:
-            assistant = Assistant(
-                learned, videos, threshold=threshold, absent=absent, missed=missed, confusion=confusion
-            )
+        assistant = begin(
+            learned, videos, threshold=threshold, alarm_cost=alarm_cost, absent=absent, missed=missed,
+            confusion=confusion, window=window, log=save,
+        )  # fmt: skip
     _print_answer({"limitations": assistant.limitations(), **answer_event(assistant, {"ask": True}, k)})
     for number, line in enumerate(sys.stdin or (), start=1):  # there is none where a daemon has closed it
         if not line.strip():
@@ -60,8 +66,6 @@ def watch(
         except InputError as error:
             _print_answer({"error": error.what, "hint": error.hint, "line": number})
             continue
-        if save is not None:
-            assistant.save(save)
         _print_answer(answer)
 
 

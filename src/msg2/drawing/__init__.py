@@ -8,15 +8,20 @@ from msg2.drawing.diagram import build_diagram
 from msg2.drawing.dot import DOT_RENDERERS, directly_follows_dot, fitting_dot, render_svg
 from msg2.drawing.graph_page import find_video_links, html_page
 from msg2.drawing.mermaid import to_mermaid
+from msg2.drawing.procedure import make_procedure, write_procedure
 from msg2.drawing.style import PictureOptions
 from msg2.errors import InputError, require
 from msg2.files import write_together
 from msg2.formats.graph_reader import problem_path, to_graphml, to_pddl, to_pddl_problem
+from msg2.formats.process_blocks import to_powl
 from msg2.formats.process_models import to_bpmn, to_pnml
 from msg2.graph import SubtaskGraph
 from msg2.task import Step, Task
 
-__all__ = ["SUFFIXES", "PictureOptions", "find_video_links", "html_page", "show", "show_directly_follows", "svg"]
+__all__ = [
+    "SUFFIXES", "PictureOptions", "find_video_links", "html_page", "make_procedure", "show", "show_directly_follows",
+    "svg", "write_procedure",
+]  # fmt: skip
 
 _PAGE = ".html"
 _PICTURES = (*DOT_RENDERERS, ".mmd")
@@ -30,6 +35,7 @@ _FILES: dict[str, Callable[[SubtaskGraph], str]] = {
     ".graphml": to_graphml,
     ".bpmn": to_bpmn,
     ".pnml": to_pnml,
+    ".powl": to_powl,
     ".pddl": to_pddl,
     ".json": SubtaskGraph.dumps,
 }

@@ -8,7 +8,8 @@ from itertools import combinations
 from msg2.drawing.style import SELF_EVIDENT, SIGNS, EdgeStatus
 from msg2.errors import InputError
 from msg2.graph import Link, Node, SubtaskGraph, node_link_graph
-from msg2.graph.evidence import EdgeKind
+from msg2.graph.evidence import Backing, EdgeKind
+from msg2.graph.explanation import loop_in_words
 from msg2.task import Step
 from msg2.text import short_repr, wrap
 
@@ -27,18 +28,20 @@ class Arrow(Link):
     status: EdgeStatus = "common"
     is_alternative: bool = False  # whether it leads into an "or"
     true_kind: EdgeKind | None = None  # what the true graph says about the two steps, where that is something else
+    is_followed: bool = False  # whether the second step must follow the first, though not every run does it
 
     @property
     def text(self) -> str:
         """What it says, for a tooltip."""
         if self.before is None:
             return f"→ {self.after}"
-        share = self.support.share
         kind = "" if self.kind == "needs" else f" ({SIGNS[self.kind].words})"
-        order = "" if share is None else f": in this order in {100 * share:.0f} % of the videos with both"
-        weak = ", little support" if self.support.weak else ""
+        held, against = self.support.counts
+        sure = Backing(held, None if held is None or against is None else held + against, self.support.weak)
+        order = "" if held is None else f": in this order in {sure.words('videos')}"
+        follows = f", {SIGNS['response'].words}" if self.is_followed else ""
         other = "" if self.true_kind is None else f"; in the true graph: {SIGNS[self.true_kind].words}"
-        return f"{self.before} → {self.after}{kind}{order}{weak}{other}"
+        return f"{self.before} → {self.after}{kind}{order}{follows}{other}"
 
     @property
     def width(self) -> float:
@@ -65,6 +68,17 @@ class ExclusiveGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopArrow:
+    """The way back to the first step of a part that is done again."""
+
+    id: str
+    sources: tuple[str, ...]
+    target: str
+    share: float
+    text: str  # what it says, for a tooltip
+
+
+@dataclass(frozen=True, slots=True)
 class Diagram:
     """What is drawn of a graph: nodes, arrows and groups, in a fixed order; its steps have the ids s0, s1, …"""
 
@@ -72,6 +86,7 @@ class Diagram:
     nodes: tuple[Node, ...]
     arrows: tuple[Arrow, ...]
     groups: tuple[ExclusiveGroup, ...]
+    loops: tuple[LoopArrow, ...]
     notes: Mapping[Step, str]  # a few words about some of the steps
     compared: bool  # whether the arrows have a status beside a true graph
     omitted_edges: int  # edges that are not drawn because they follow from others
@@ -90,6 +105,8 @@ class Diagram:
             "needs": any(arrow.kind == "needs" and not arrow.is_alternative for arrow in self.arrows),
             "alternative": "any" in operators,
             "after": any(arrow.kind == "after" for arrow in self.arrows),
+            "response": any(arrow.is_followed for arrow in self.arrows),
+            "loop": bool(self.loops),
             "exclusive": bool(self.groups),
             "optional": bool(self.graph.optional),
             "repeats": bool(self.graph.repeats),
@@ -123,7 +140,17 @@ def build_diagram(
     nodes, links = _without_plain_ands(*node_link_graph(drawn))
     omitted = len(graph.edge_pairs() - drawn.edge_pairs())
     arrows, groups = _arrows(drawn, nodes, links, truth), _exclusive_groups(drawn, truth)
-    return Diagram(drawn, tuple(nodes), arrows, groups, marks or {}, compare is not None, omitted)
+    return Diagram(drawn, tuple(nodes), arrows, groups, _loops(drawn), marks or {}, compare is not None, omitted)
+
+
+def _loops(drawn: SubtaskGraph) -> tuple[LoopArrow, ...]:
+    """List the ways back: from the steps that lead back or, without any, from the last one of the part."""
+    ids = {name: f"s{place}" for name, place in drawn.index.items()}
+    return tuple(
+        LoopArrow(f"l{number}", tuple(ids[name] for name in loop.back or loop.steps[-1:]), ids[loop.steps[0]],
+                  loop.share, loop_in_words(drawn, loop))
+        for number, loop in enumerate(drawn.loops)
+    )  # fmt: skip
 
 
 def _without_plain_ands(nodes: list[Node], links: list[Link]) -> tuple[list[Node], list[Link]]:
@@ -144,6 +171,7 @@ def _arrows(drawn: SubtaskGraph, nodes: list[Node], links: list[Link], truth: Su
     kinds = {(edge.before, edge.after): edge.kind for edge in drawn.edges()}
     true_kinds = kinds if truth is None else {(edge.before, edge.after): edge.kind for edge in truth.edges()}
     ors = {node.id for node in nodes if node.kind == "any"}
+    followed = {(name, other) for name, formula in drawn.responses for other in formula.steps - drawn.required}
     into = defaultdict[str, set[Step]](set)  # the steps that lead to a node; links into an operator precede those out
     arrows = []
     for number, link in enumerate(links):
@@ -153,7 +181,7 @@ def _arrows(drawn: SubtaskGraph, nodes: list[Node], links: list[Link], truth: Su
         status: EdgeStatus = "common" if any((name, link.after) in true_kinds for name in sources) else "redundant"
         other_kind = true_kinds.get(pair) if true_kinds.get(pair) != kinds.get(pair) else None
         ends = (link.source, link.target, link.before, link.after, link.support, link.kind)
-        arrows.append(Arrow(*ends, f"e{number}", status, link.target in ors, other_kind))
+        arrows.append(Arrow(*ends, f"e{number}", status, link.target in ors, other_kind, pair in followed))
     missing = sorted(true_kinds.keys() - kinds.keys(), key=lambda pair: (drawn.index[pair[1]], pair[0]))
     for number, (before, after) in enumerate(missing, start=len(links)):
         source, target = (f"s{drawn.index[name]}" for name in (before, after))

@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from html import escape
 from itertools import combinations, pairwise
+from statistics import median
 
 from msg2.drawing import style
-from msg2.drawing.diagram import LONGEST_LABEL, WIDEST_LABEL, Arrow, Diagram, ExclusiveGroup
+from msg2.drawing.diagram import LONGEST_LABEL, WIDEST_LABEL, Arrow, Diagram, ExclusiveGroup, LoopArrow
 from msg2.drawing.style import SIGNS, Direction, EdgeStatus, PictureOptions
 from msg2.graph import END, START, Node
 from msg2.task import Step, Task
-from msg2.text import one_line, truncate, width_in_ems, wrap
+from msg2.text import one_line, time_unit, truncate, width_in_ems, wrap
 
 _log, _debug_log = logging.getLogger("msg2"), logging.getLogger(__name__)
 _FONT = "sans-serif"
@@ -54,6 +55,7 @@ def to_dot(diagram: Diagram, options: PictureOptions | None = None, columns: int
     lines += [_node(node, diagram, chosen.font_size, columns) for node in diagram.nodes]
     lines += [_arrow(arrow) for arrow in diagram.arrows]
     lines += [line for group in diagram.groups for line in _exclusive_group(group, chosen.font_size)]
+    lines += [line for loop in diagram.loops for line in _loop(loop, chosen.font_size)]
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -138,11 +140,24 @@ def _arrow(arrow: Arrow) -> str:
         kind, head = f"{kind} after", "arrowhead=onormal, arrowsize=0.8, "
     elif arrow.is_alternative:  # lines that meet in the circle
         kind, head = f"{kind} alternative", "arrowhead=none, "
+    if arrow.is_followed:
+        head += "dir=both, arrowtail=dot, "
     return (
         f'  {arrow.source} -> {arrow.target} [id="{arrow.id}", class="{kind}", color="{style.ARROW[arrow.status]}", '
         f'{head}penwidth={arrow.width:g}, style="{"dashed" if arrow.is_dashed else "solid"}", '
         f"tooltip={tooltip(arrow.text)}];"
     )
+
+
+def _loop(loop: LoopArrow, points: float) -> Iterator[str]:
+    """Dotted arrows back to where a part begins again; no step is moved by them."""
+    label = quote(style.repeats_note(loop.share))
+    for number, source in enumerate(loop.sources):
+        yield (
+            f'  {source} -> {loop.target} [id="{loop.id}_{number}", class="loop", color="{style.QUIET_INK}", '
+            f'fontcolor="{style.QUIET_INK}", fontsize={_note_points(points)}, style=dotted, penwidth=1.4, '
+            f"label={label}, constraint=false, tooltip={tooltip(loop.text)}];"
+        )
 
 
 def _exclusive_group(group: ExclusiveGroup, points: float) -> Iterator[str]:
@@ -201,13 +216,26 @@ def _legend_rows(cells: Iterable[tuple[str, str, str]], points: int, room: float
 
 
 def directly_follows(task: Task) -> Counter[tuple[Step | None, Step | None]]:
-    """Count the direct successions of a task; None before the first and after the last step of a video."""
-    sequences = [[None, *video.sequence(), None] for video in task if video.segments]
-    return Counter(pair for sequence in sequences for pair in pairwise(sequence))
+    """Count the direct successions of a task, by start; None is before the first and after the last step of a video."""
+    runs = ([segment.step for segment in video.segments] for video in task if video.segments)
+    return Counter(pair for run in runs for pair in pairwise([None, *run, None]))
+
+
+def _median_waits(task: Task) -> dict[tuple[Step | None, Step | None], float]:
+    """The seconds from the end of a step to the start of the one right after it, median."""
+    waits: dict[tuple[Step | None, Step | None], list[float]] = {}
+    for video in task:
+        for before, after in pairwise(video.segments):
+            if before.end is not None and after.start is not None:
+                waits.setdefault((before.step, after.step), []).append(max(0.0, after.start - before.end))
+    return {pair: median(seconds) for pair, seconds in waits.items()}
 
 
 def directly_follows_dot(task: Task, options: PictureOptions) -> str:
-    """Draw how often one step came right after another; the wider an arrow, the more often."""
+    """Draw how often one step came right after another; the wider an arrow, the more often.
+
+    In logs with times, arrows say how long that takes, median; the one that takes longest is in another colour.
+    """
     counts = directly_follows(task)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], [name or "" for name in item[0]]))
     best = [{pair[end]: pair for pair, _ in reversed(ranked)} for end in (0, 1)]  # from each step, and to each
@@ -231,9 +259,15 @@ def directly_follows_dot(task: Task, options: PictureOptions) -> str:
         lines.append(f"{ids[name]} [label={label}, tooltip={tooltip(name)}];")
     ends = f'shape=circle, label="", width=0.2, fillcolor="{style.START_FILL}", color="{style.START_LINE}"'
     lines += [f"start [{ends}, tooltip={START}];", f"end [{ends}, peripheries=2, tooltip={END}];"]
+    waits = _median_waits(task) if task.absent == "skipped" else {}
+    slowest = max((waits.get(pair, 0.0) for pair, _ in drawn), default=0.0)
     for (before, after), count in drawn:
-        width = 0.6 + 2.4 * count / max(counts.values())
-        lines.append(f"{ids.get(before, 'start')} -> {ids.get(after, 'end')} [label={count}, penwidth={width:.2f}];")
+        width, label = 0.6 + 2.4 * count / max(counts.values()), str(count)
+        if (wait := waits.get((before, after))) is not None:
+            size, unit = time_unit(wait)
+            label = quote(str(count), f"{wait / size:.{int(size > 1)}f} {unit}")
+            label += f', color="{style.ARROW["missing"]}"' * (wait == slowest > 0)
+        lines.append(f"{ids.get(before, 'start')} -> {ids.get(after, 'end')} [label={label}, penwidth={width:.2f}];")
     return "digraph {\n  " + "\n  ".join(lines) + "\n}\n"
 
 

@@ -8,13 +8,15 @@ import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
 from msg2.assist import check
 from msg2.assist.forecasting import fit_end_probability
-from msg2.assist.learned_forecaster import fit_forecaster
+from msg2.assist.learned_forecaster import QUICK_LABELS, fit_forecaster
 from msg2.assist.mistakes import ACCUSED
 from msg2.assist.rankers import RHO
 from msg2.drawing.diagram import Diagram, build_diagram
@@ -23,8 +25,8 @@ from msg2.drawing.page_parts import asset, document, escape_name, fill, inline_s
 from msg2.drawing.style import SIGNS, PictureOptions
 from msg2.formats.video_files import find_video_files
 from msg2.graph import SubtaskGraph
-from msg2.graph.evidence import exclusive_support
-from msg2.graph.explanation import name_some
+from msg2.graph.evidence import edge_backing
+from msg2.graph.explanation import all_rules, comes_after, name_some, relations
 from msg2.graph.formula import TRUE, Formula
 from msg2.metrics import score_graph
 from msg2.task import PREDICTED, Step, Task, Video
@@ -76,7 +78,7 @@ def html_page(
     steps, omitted = diagram.graph.steps, diagram.omitted_edges
     labels = [_accessible_label(graph, step) for step in steps]
     links = {step: f'<a href="#step-{number}">{escape_name(step)}</a>' for number, step in enumerate(steps)}
-    related = bool(graph.order or graph.exclusive or graph.optional or graph.repeats)
+    also = {step: "<br>".join(_also(graph, step, links)) for step in steps}
     body = fill(
         "page.html",
         summary=_summary(graph, len(sample or ()), len(videos or ())),
@@ -85,9 +87,9 @@ def html_page(
         legend=asset("comparison_legend.html") if diagram.compared else "",
         omitted_edges=f" Arrows that follow from others are left out ({omitted})." if omitted else "",
         compared="" if compare is None else fill("scores.html", **percents(score_graph(graph, compare))),
-        also='<th scope="col">Also</th>' if related else "",
-        rows="\n".join(_row(graph, step, number, links, related) for number, step in enumerate(steps)),
-        sections=sections,
+        also='<th scope="col">Also</th>' if any(also.values()) else "",
+        rows="\n".join(_row(graph, step, number, links, also) for number, step in enumerate(steps)),
+        sections=_weak_rules(graph) + sections,
     )
     return document(graph.task, body, page_data(graph, diagram, sample, media) | {"direction": options.direction})
 
@@ -107,17 +109,17 @@ def _accessible_label(graph: SubtaskGraph, step: Step) -> str:
     """Describe a step to screen readers."""
     formula = graph.precondition(step)
     needs = "nothing before it" if formula == TRUE else formula.text(" and ", " or ", "not ", one_line)
-    sentences = [f"{one_line(step)}. Needs {needs}."]
-    if before := graph.order_predecessors(step):
-        sentences.append(f"After, if done: {', '.join(map(one_line, sorted(before)))}.")
-    if partners := graph.partners(step):
-        sentences.append(f"Never together with {', '.join(map(one_line, sorted(partners)))}.")
-    if step in graph.optional:
-        sentences.append("May be left out.")
-    return truncate(" ".join(sentences), _LONGEST_LABEL)
+    more = (*comes_after(graph, step, one_line), *relations(graph, step, one_line))
+    return truncate(" ".join([f"{one_line(step)}. Needs {needs}.", *more]), _LONGEST_LABEL)
 
 
-def _row(graph: SubtaskGraph, step: Step, number: int, links: Mapping[Step, str], related: bool) -> str:
+def _weak_rules(graph: SubtaskGraph) -> str:
+    """List the rules that may be chance."""
+    weak = [f"<li><bdi>{escape(one_line(rule.text))}</bdi></li>" for rule in all_rules(graph) if rule.weak]
+    return fill("weak_rules.html", count=len(weak), rules="\n".join(weak)) if weak else ""
+
+
+def _row(graph: SubtaskGraph, step: Step, number: int, links: Mapping[Step, str], also: Mapping[Step, str]) -> str:
     """Write what is known about a step as a row of the table, with links to the rows of other steps."""
     precondition, evidence = graph.precondition(step), graph.step_evidence(step)
     held, not_held = "", ""
@@ -133,8 +135,8 @@ def _row(graph: SubtaskGraph, step: Step, number: int, links: Mapping[Step, str]
         known = [f"{value:.3f}" for value in (evidence.runner_up.score, evidence.score) if value is not None]
         scores = f' <span class="quiet">(score {" against ".join(known)})</span>' if known else ""
         runner_up = _needs(evidence.runner_up.precondition, links)
-    also = ["<br>".join(_relations(graph, step, links))] if related else []
-    cells = (escape_name(step), _needs(precondition, links), *also, held, not_held, runner_up + scores)
+    more = [also[step]] if any(also.values()) else []
+    cells = (escape_name(step), _needs(precondition, links), *more, held, not_held, runner_up + scores)
     return table_row(*cells, mark=f' id="step-{number}"')
 
 
@@ -144,17 +146,9 @@ def _needs(formula: Formula, links: Mapping[Step, str]) -> str:
     return formula.text(" <b>and</b> ", " <b>or</b> ", "<b>not</b> ", lambda step: links.get(step) or escape_name(step))
 
 
-def _relations(graph: SubtaskGraph, step: Step, links: Mapping[Step, str]) -> Iterator[str]:
+def _also(graph: SubtaskGraph, step: Step, links: Mapping[Step, str]) -> Iterator[str]:
     """What the graph says about a step beyond what it needs."""
-    if before := graph.order_predecessors(step):
-        yield f"after {', '.join(links[name] for name in sorted(before))}, if done"
-    if partners := graph.partners(step):
-        yield f"never together with {', '.join(links[name] for name in sorted(partners))}"
-    if step in graph.optional:
-        counts = videos_without(graph, step)
-        yield "may be left out" + (f": {counts[0]} of {counts[1]} videos do without it" if counts else "")
-    if step in graph.repeats:
-        yield f"done again in {100 * graph.repeats[step]:.0f} % of the runs"
+    yield from (*comes_after(graph, step, links.__getitem__), *relations(graph, step, links.__getitem__))
 
 
 def find_video_links(videos: Task, folder: Path, page: Path) -> dict[str, str]:
@@ -209,6 +203,7 @@ def page_data(
             for arrow in diagram.arrows
         ],
         "groups": groups or None,
+        "loops": [int(loop.target[1:]) for loop in diagram.loops] or None,
         "videos": [] if videos is None else _videos(graph, videos, number, media or {}),
         "forecast": None if videos is None else _forecast(graph, videos, number),
     })  # fmt: skip
@@ -220,17 +215,19 @@ def _known(entry: PageObject) -> PageObject:
 
 def _step(graph: SubtaskGraph, name: Step, number: StepNumbers, named: bool) -> PageObject:
     """`named`: with the names of the videos that contradict the precondition, which are otherwise found from labels."""
-    evidence, partners = graph.step_evidence(name), sorted(graph.partners(name), key=number.__getitem__)
+    evidence, partners = graph.step_evidence(name), sorted(number[partner] for partner in graph.partners(name))
     violations = evidence.violations if named else None
-    without, second = videos_without(graph, name), evidence.runner_up
-    supports = {number[before]: support.to_json() for before, support in evidence.edges.items() if before in number}
-    shown = ("before", "together", "probability", "direct", "weak")
-    edges = {before: {key: support[key] for key in shown if key in support} for before, support in supports.items()}
+    second = evidence.runner_up
+    shown, edges = ("before", "together", "probability", "direct"), dict[int, PageObject]()
+    for before, support in evidence.edges.items():
+        if before in number:
+            backing, counts = replace(edge_backing(graph, before, name), share=None), support.to_json()
+            told = {"told": backing.words() or None, "doubt": backing.doubt or None}
+            edges[number[before]] = _known({key: counts.get(key) for key in shown} | told)
+    also = [text.split("\0") for text in relations(graph, name, lambda other: f"\0{number[other]}\0")]
     runner_up = None
     if second is not None and second.precondition.steps <= number.keys():
         runner_up = _known({"needs": second.precondition.to_json(number.__getitem__), "score": second.score})
-    apart = {number[other]: exclusive_support(graph, *sorted((name, other))) for other in partners}
-    told = {other: support for other, support in apart.items() if support.share is not None}
     return _known({
         "name": one_line(name),
         "needs": graph.precondition(name).to_json(number.__getitem__),
@@ -239,33 +236,22 @@ def _step(graph: SubtaskGraph, name: Step, number: StepNumbers, named: bool) -> 
         "confidence": evidence.confidence,
         "score": evidence.score,
         "violations": None if violations is None else [one_line(video) for video in violations[:MOST_VIDEOS]],
-        "optional": None if without is None else list(without),
-        "instead": None if evidence.instead is None else [number[n] for n in evidence.instead if n in number],
         "edges": {before: support for before, support in edges.items() if support} or None,
         "second": runner_up,
         "after": sorted(number[before] for before in graph.order_predecessors(name)) or None,
-        "never": list(apart) or None,
-        "both": {other: [support.counts[1], support.together] for other, support in told.items()} if apart else None,
-        "mayOmit": name in graph.optional or None,
-        "repeats": graph.repeats.get(name),
+        "never": partners or None,
+        "mayOmit": name in graph.optional - graph.required or None,
+        "also": also or None,
     })  # fmt: skip
-
-
-def videos_without(graph: SubtaskGraph, step: Step) -> tuple[int, int] | None:
-    """Count the videos that leave out a step which may be left out."""
-    evidence, videos = graph.step_evidence(step), graph.method.get("videos")
-    if evidence.optional is not None:
-        return evidence.optional.without, evidence.optional.videos
-    if step not in graph.optional or evidence.videos is None or not isinstance(videos, list):
-        return None
-    return (len(videos) - evidence.videos, len(videos)) if evidence.videos <= len(videos) else None
 
 
 def _forecast(graph: SubtaskGraph, task: Task, number: StepNumbers) -> PageObject | None:
     """What the page needs to forecast the next step, and the end, as the library does; nothing without any label."""
     if not any(video.segments for video in task):
         return None
-    learned, end = fit_forecaster(graph, task).to_json(), fit_end_probability(graph, task).to_json()
+    first = task.with_first_labels()  # the checklist of the page ticks every step once
+    learned = fit_forecaster(graph, first, labels=QUICK_LABELS).to_json()
+    end = fit_end_probability(graph, first).to_json()
     return learned | {"steps": [number[name] for name in graph.steps], "end_terms": end["terms"]}
 
 

@@ -38,6 +38,9 @@ def to_mermaid(diagram: Diagram, direction: Direction = "LR") -> str:
         numbers = ",".join(str(drawn + place) for place in range(len(group.nodes)))
         looks.append(f"linkStyle {numbers} stroke:{style.EXCLUSIVE[group.status]},stroke-width:1.5px")
         drawn += len(group.nodes)
+    for loop in diagram.loops:
+        note = quote(style.repeats_note(loop.share))
+        lines += [f"{source} -. {note} .-> {loop.target}" for source in loop.sources]
     optional = ",".join(f"s{place}" for place, step in enumerate(diagram.graph.steps) if step in diagram.graph.optional)
     looks += [f"class {optional} optional"] if optional else []
     return "\n  ".join([f"flowchart {direction}", *lines, *looks, *_legend(diagram), *_CLASSES]) + "\n"

@@ -66,23 +66,35 @@ def inline_svg(svg: str, labels: Sequence[str] = ()) -> str:
     return _STEP_LINK.sub(add_link, _SIZE.sub(set_size, svg, count=1))
 
 
-def document(title: str, body: str, data: Mapping[str, object] | None = None) -> str:
+def document(
+    title: str,
+    body: str,
+    data: Mapping[str, object] | None = None,
+    *,
+    scripts: Sequence[str] = _SCRIPTS,
+    style: str = "page.css",
+) -> str:
     """Make a whole page; with `data` for its script, where it has one."""
     policy, live = "", ""
     if data is not None:
-        script = "\n" + "\n".join(asset(f"{name}.js") for name in _SCRIPTS)
+        script = "\n" + "\n".join(asset(f"{name}.js") for name in scripts)
         policy = f"script-src {_hash(script)}; img-src data: blob:; media-src 'self' file: blob:; "
         # No parser of HTML can take this JSON for the end of the script, or for a comment in it.
         text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
         live = fill("script.html", data=text, script=script)
     return fill(
         "document.html",
-        policy=f"default-src 'none'; style-src {_hash(asset('page.css'))}; {policy}base-uri 'none'; form-action 'none'",
+        policy=f"default-src 'none'; style-src {_hash(asset(style))}; {policy}base-uri 'none'; form-action 'none'",
         title=escape(one_line(title)),
-        style=asset("page.css"),
+        style=asset(style),
         heading=escape_name(title),
         body=body + live,
     )
+
+
+def data_uri(jpeg: bytes) -> str:
+    """A picture as an address that a page needs not load."""
+    return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
 
 
 def _hash(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Figures by matplotlib, the same bytes on every run: the sweep over δ, and the completion of steps in a video."""
+"""Figures by matplotlib, the same bytes on every run: methods side by side, the sweep over δ, completion in a video."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import fmean
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -55,6 +56,52 @@ def new_figure(
 
 
 _EDGES, _FIT = style.ARROW["redundant"], "#b3540a"
+
+
+def dot_plot(
+    panels: Mapping[str, Mapping[str, tuple[float, float | None, float | None, float | None]]],
+    title: str,
+    suffix: str = ".svg",
+) -> bytes:
+    """Draw the values of rows side by side: {panel: {row: (value, low, high, the paper's)}}; one of them is not empty.
+
+    A whisker goes from low to high, where they are known; what the paper prints is a ring.
+    """
+    panels = {name: panel for name, panel in panels.items() if panel}
+    rows = list(dict.fromkeys(row for panel in panels.values() for row in panel))
+    values = [value for panel in panels.values() for value, *_ in panel.values()]
+    wide = min(values) > 0 and max(values) > 100 * min(values)
+    down = -(-len(panels) // 4)
+    across = -(-len(panels) // down)
+    inches = (2.4 + 2.3 * across, 0.9 + down * (0.9 + 0.24 * len(rows)))
+    with new_figure("drawing the chart", inches, suffix=suffix) as (figure, stream):
+        grid = figure.subplots(down, across, sharex=wide, sharey=True, squeeze=False)
+        for axes in grid.flat[len(panels) :]:
+            axes.set_visible(False)
+        for axes, (name, panel) in zip(grid.flat, panels.items(), strict=False):
+            for row, (value, low, high, printed) in panel.items():
+                place = rows.index(row)
+                if low is not None and high is not None:
+                    axes.plot([low, high], [place, place], color=_EDGES, linewidth=1.6)
+                if printed is not None:
+                    axes.plot(printed, place, "o", markersize=7, markerfacecolor="none", color=_FIT, label="the paper")
+                axes.plot(value, place, "o", markersize=5, color=_EDGES, label="here")
+            axes.set_title("\n".join(wrap(one_line(name), 30)), fontsize=9)
+            axes.grid(axis="x", alpha=0.25)
+            axes.tick_params(axis="y", length=0, labelsize=8)
+            axes.margins(x=0.1)
+            if wide:
+                axes.set_xscale("log")
+                axes.xaxis.set_major_formatter("{x:g}")
+                axes.xaxis.set_minor_formatter("")
+        grid[0][0].set_yticks(range(len(rows)), [truncate(one_line(row), 40) for row in rows])
+        grid[0][0].set_ylim(len(rows) - 0.5, -0.5)
+        marks = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in grid.flat)
+        drawn = {label: mark for of_panel in marks for mark, label in of_panel}
+        if "the paper" in drawn:
+            figure.legend(drawn.values(), drawn, loc="outside lower center", ncols=2, frameon=False)
+        figure.suptitle(truncate(one_line(title), 40 + 20 * across))
+    return stream.getvalue()
 
 
 def sweep_plot(tasks: Sequence[Sequence[SweepPoint]], title: str) -> bytes:

@@ -74,13 +74,17 @@ SIGNS: dict[str, Sign] = {
     "alternative": Sign("one of these is enough", "──(or)", _circle("any"), "line to or"),
     "after": Sign("after, if done", "──▷", _line("after", _ARROW_PATH), "round end"),
     "exclusive": Sign("only one of these", "├─┤", _line("exclusive", "M2 1V9M2 5H26M26 1V9"), "", EXCLUSIVE["common"]),
+    "response": Sign(
+        "must be followed", "●──▶", _line("needs", "M2 5a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0-5 0Z" + _ARROW_PATH)
+    ),
+    "loop": Sign("done again from here", f"┈{REPEATS_SYMBOL}┈▶", _line("loop", _ARROW_PATH), "dotted arrow", QUIET_INK),
     "optional": Sign("may be left out", "", '<span class="key optional"></span>', "dashed box", cell=_DASHED),
     "repeats": Sign("done again in so many runs", REPEATS_SYMBOL, _AGAIN, REPEATS_SYMBOL, QUIET_INK),
     "start": Sign("can be done at once", "", '<span class="key start"></span>', cell=_FIRST),
     "all": Sign("all of these", "(and)", _circle("all")),
     "not": Sign("only if not done", "(not)", _circle("not")),
     "share": Sign("the wider, the more videos agree", "━━▶", '<span class="line strong"></span>'),
-    "weak": Sign("few videos tell", "╌╌▶", '<span class="line weak"></span>'),
+    "weak": Sign("weak: few videos tell, or a quarter contradict", "╌╌▶", '<span class="line weak"></span>'),
 }
 """Everything that a diagram can say, in the order of a legend."""
 SELF_EVIDENT = {"start", "all", "not", "share", "weak"}

@@ -8,9 +8,10 @@ from msg2.formats.conversion import read_sequences, to_task, to_tasks
 from msg2.formats.data_summary import DataSummary, TablePreview, TaskSummary, preview_table, summarize
 from msg2.formats.graph_reader import read_graph
 from msg2.formats.registry import read, read_all, write
+from msg2.formats.run_selection import compare_runs
 
 __all__ = [
-    "DataSummary", "TablePreview", "TaskSummary", "preview_table", "read", "read_all", "read_graph",
+    "DataSummary", "TablePreview", "TaskSummary", "compare_runs", "preview_table", "read", "read_all", "read_graph",
     "read_sequences", "summarize",
     "to_task", "to_tasks", "write",
 ]  # fmt: skip

@@ -41,7 +41,7 @@ class TableKind:
 
     def for_user(self, columns: str | None) -> TableKind:
         """The same kind of table, with columns as the user names them."""
-        return replace(self, chosen=parse_columns(columns))
+        return self if columns is None else replace(self, chosen=parse_columns(columns))
 
     def fits(self, cells: Sequence[str]) -> bool:
         """Whether some cells could be the header of such a table."""

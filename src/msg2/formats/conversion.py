@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -19,8 +20,8 @@ import numpy as np
 from msg2.errors import InputError, errors_at, optional_dependency, require
 from msg2.formats import event_log, step_table
 from msg2.formats.columns import EVENTS, STEPS
-from msg2.formats.reading import Reader, ReadNotes, ReadOptions, apply_options, choose_task
-from msg2.formats.registry import find_reader, read_all
+from msg2.formats.reading import Reader, ReadNotes, ReadOptions, Ties, apply_options, choose_task, separate_ties
+from msg2.formats.registry import find_reader, read_all, read_source
 from msg2.formats.source import Source
 from msg2.formats.step_table import make_tasks, read_labels, table_cells
 from msg2.formats.tables import Column, Table, arrow_column, code_column
@@ -70,8 +71,8 @@ def to_task(data: Demonstrations, task: str | None = None, **options: Any) -> Ta
     task : str, optional
         Which task, where the data holds several; the name of the task, where the data names none.
     **options
-        Those of `msg2.formats.reading.ReadOptions`; other data than a path takes `repeats` and `overlap`, a data frame
-        `columns` as well.
+        Those of `msg2.formats.reading.ReadOptions`; other data than a path takes `repeats`, `overlap` and `ties`, data
+        frames `columns` and `strict` as well.
 
     Returns
     -------
@@ -134,7 +135,7 @@ def _read_tasks(data: object, task: str | None, options: dict[str, Any]) -> list
             raise InputError(f"{next(iter(options))} is an option for reading, a Task is taken as it is")
         return [data]
     is_frame = not isinstance(data, list) and (is_pandas(data) or isinstance(data, ArrowTable))
-    known = ["repeats", "overlap", *["columns"] * is_frame]
+    known = ["repeats", "overlap", "ties", *["columns", "strict"] * is_frame]
     for name in options:
         hint = f"there are: {', '.join(known)}; a file may have others"
         require(name in known, f"{name} is no option for data of type {type(data).__name__}", hint=hint)
@@ -147,7 +148,7 @@ def _read_tasks(data: object, task: str | None, options: dict[str, Any]) -> list
         if others := [type(item).__name__ for item in data if not isinstance(item, Task)]:
             raise InputError(f"the data is a list of tasks, with something of type {others[0]} among them")
         return list(data)
-    videos = _to_videos(data, chosen.repeats)
+    videos = _to_videos(data, chosen)
     if chosen.overlap == "start":
         videos = [video.order_by_start() for video in videos]
     if not (steps := {segment.step for video in videos for segment in video.segments}):
@@ -156,18 +157,18 @@ def _read_tasks(data: object, task: str | None, options: dict[str, Any]) -> list
     return [Task(DEFAULT_NAME if task is None else task, steps, videos)]
 
 
-def _to_videos(data: object, repeats: str) -> list[Video]:
+def _to_videos(data: object, options: ReadOptions) -> list[Video]:
     if isinstance(data, Mapping):
         for id in data:
             if not isinstance(id, str):
                 raise InputError(f"the video id {short_repr(str(id))} is of type {type(id).__name__}, not a text")
-        return [_to_video(id, steps, repeats) for id, steps in data.items()]
+        return [_to_video(id, steps, options) for id, steps in data.items()]
     if not isinstance(data, Iterable) or isinstance(data, (*_TEXTS, Set)) or getattr(data, "ndim", 1) == 0:
         raise InputError(f"the data is of type {type(data).__name__}, it must be {ACCEPTED}")
-    return [_to_video(str(number), steps, repeats) for number, steps in enumerate(data, start=1)]
+    return [_to_video(str(number), steps, options) for number, steps in enumerate(data, start=1)]
 
 
-def _to_video(id: str, steps: object, repeats: str) -> Video:
+def _to_video(id: str, steps: object, options: ReadOptions) -> Video:
     if isinstance(steps, Video):
         return steps
     if isinstance(steps, _TEXTS):
@@ -183,8 +184,8 @@ def _to_video(id: str, steps: object, repeats: str) -> Video:
         if not step:
             raise InputError(f"step {position} of video {short_repr(id)} has an empty name")
         segments.append(step if isinstance(step, Segment) else Segment(str(step)))  # of NumPy, too, it becomes Python's
-    video = Video(id, segments)
-    return video.with_first_labels() if repeats == "first" else video
+    video = Video(id, separate_ties(segments) if options.ties == "file" else segments)
+    return video.with_first_labels() if options.repeats == "first" else video
 
 
 # -- data frames -----------------------------------------------------------------------------------------------
@@ -196,8 +197,9 @@ def from_dataframe(
     *,
     repeats: Literal["first", "keep"] = "first",
     overlap: Literal["unordered", "start"] = "unordered",
+    ties: Ties = "unknown",
 ) -> list[Task]:
-    """The tasks of a data frame with the columns of a table of steps.
+    """The tasks of a data frame with the columns of a table of steps, or of an event log.
 
     Missing values are as empty cells of a file: without times, the order of the rows within a video is its order in
     time.
@@ -213,6 +215,8 @@ def from_dataframe(
         A repeated step keeps its first segment, or all of them.
     overlap : {"unordered", "start"}
         Overlapping segments say nothing about order, or are ordered by their start.
+    ties : {"unknown", "file"}
+        Equal instants say nothing about order, or are in that of the rows.
 
     Returns
     -------
@@ -229,22 +233,29 @@ def from_dataframe(
     >>> [(task.name, task.steps, task.videos[0].sequence()) for task in from_dataframe(frame, "toast")]
     [('toast', ('flip', 'fry'), ('fry', 'flip'))]
     """
-    return _read_frame(frame, task, None, ReadOptions(repeats=repeats, overlap=overlap))
+    return _read_frame(frame, task, None, ReadOptions(repeats=repeats, overlap=overlap, ties=ties))
 
 
 def _read_frame(frame: object, task: str | None, default: str | None, options: ReadOptions) -> list[Task]:
     """The tasks of a data frame; `default` is the name of the task where the frame and `task` name none."""
-    table = _open_frame(frame)
+    table, notes = _open_frame(frame), ReadNotes(options)
+    log = EVENTS.for_user(options.columns)
+    if log.fits(table.header) and not {"video", "step"} <= set(table.header):
+        name = task or default or DEFAULT_NAME
+        tasks, _ = event_log.read_table(table, log.match(table.header, table.where), name, notes)
+        notes.log(_FRAME.path)
+        return [apply_options(own, options) for own in tasks]
     mapping = STEPS.for_user(options.columns).match(table.header, table.where)
-    name = task or default
-    if "task" not in mapping.columns and name is None:
+    name = task or default or ""
+    if "task" not in mapping.columns and not name:
         hint = "add it, or name the task: from_dataframe(frame, task='make coffee')"
         raise InputError("the column 'task' is missing", where=_FRAME.path, hint=hint)
-    notes = ReadNotes()
-    labels = read_labels(table, mapping, name or "", None, notes)
+    labels = read_labels(table, mapping, name, None, notes)
     require(len(labels.step), "has no rows", where=_FRAME.path, hint="give one row per labelled step")
     notes.log(_FRAME.path)
-    tasks = sorted((apply_options(own, options) for own in make_tasks([(_FRAME, labels)])), key=lambda own: own.name)
+    tasks = sorted(
+        (apply_options(own, options) for own in make_tasks([(_FRAME, labels)], options.ties)), key=lambda own: own.name
+    )
     return tasks if task is None else [choose_task(tasks, task, _FRAME.path)]
 
 
@@ -300,36 +311,47 @@ _Part: TypeAlias = tuple[Sequence[Sequences], ReadNotes, Sequence[tuple[int, str
 
 
 def read_sequences(
-    path: str | Path, *, engine: str = "local", jobs: int = 1, progress: Progress = no_progress, **options: Any
+    data: Demonstrations,
+    task: str | None = None,
+    *,
+    engine: str = "local",
+    jobs: int = 1,
+    progress: Progress = no_progress,
+    **options: Any,
 ) -> list[Sequences]:
-    """Read the runs of all tasks in a file or folder of any known format.
+    """Read the runs of all tasks in data of any accepted kind: the road of the library, the command line and the app.
 
     Parameters
     ----------
-    path : str or Path
-        The file or folder. The tables of a folder are read one at a time, or `jobs` at a time.
+    data : Task, str, Path, pandas.DataFrame, iterable or mapping
+        As `to_tasks`. The tables of a folder are read one at a time, or `jobs` at a time.
+    task : str, optional
+        The name of the task of data that has none.
     engine : str
-        Who reads them: "local", processes of this machine, or "ray", a cluster; see `msg2.parallel`.
+        Who reads the tables of a folder: "local", processes of this machine, or "ray", a cluster; see `msg2.parallel`.
     jobs : int
         How many are read at the same time.
     progress : Progress
-        Is told after every table.
+        Is told after every table of a folder.
     **options
         Those of `ReadOptions`.
 
     Returns
     -------
     list of Sequences
-        By the names of the tasks.
+        Those of a file or data frame sorted by name, else in the order given.
 
     Raises
     ------
     InputError
         Where something is wrong with the data.
     """
-    chosen, source = ReadOptions(**options), Source.of_data(path)
+    if not isinstance(data, str | PathLike) or data == "":
+        return [Sequences.from_task(task) for task in _read_tasks(data, task, options)]
+    chosen, source = ReadOptions(**options), Source.of_data(Path(data))
     reader = find_reader(source, chosen.columns)
-    if len(files := _find_parts(source, reader, chosen.columns)) > 1:
+    files = _find_parts(source, reader, chosen.columns) if source.is_folder and source.content is None else []
+    if len(files) > 1:
         try:
             results = ENGINES[engine](partial(_read_part, folder=source.path, options=chosen), files, jobs)
             return _join_parts(source, len(files), results, progress)
@@ -337,13 +359,12 @@ def read_sequences(
             if reader is step_table.READER:
                 raise error.at(source.path) from None
             _log.warning("%s: cases go on from file to file, so all files are read at once", source.path)
-    return [Sequences.from_task(task) for task in read_all(source, **options)]
+    tasks = read_source(source, reader, chosen).tasks
+    return [Sequences.from_task(apply_options(task, chosen)) for task in tasks]
 
 
 def _find_parts(source: Source, reader: Reader, columns: str | None) -> list[Path]:
     """The tables of a folder that can be read one by one."""
-    if not source.is_folder or source.content is not None:
-        return []
     if reader is event_log.EVENT_TABLES:
         return [file.path for file in event_log.find_logs(source, EVENTS.for_user(columns))]
     if reader is not step_table.READER:
@@ -367,13 +388,14 @@ def _join_parts(
         for level, message in messages:
             LOGGER.log(level, message)
         notes.add(own_notes.assumptions, own_notes.unused)
+        notes.faults += own_notes.faults
         for sequences in sequences_of_file:
             own = by_task.setdefault(sequences.name, [])
             own.append(sequences)
             if sum(len(other.step) for other in own[1:]) > _FEW_LABELS + len(own[0].step):
                 own[:] = [Sequences.join(own)]
         progress(number, count, path.name)
-    ReadNotes(dict.fromkeys(sorted(notes.assumptions)), notes.unused).log(source.path)
+    replace(notes, assumptions=dict.fromkeys(sorted(notes.assumptions)), faults=sorted(notes.faults)).log(source.path)
     return [Sequences.join(by_task[name]) for name in sorted(by_task)]
 
 

@@ -14,19 +14,22 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError
+from msg2.errors import InputError, errors_at, require
 from msg2.formats import step_table
 from msg2.formats.columns import EVENTS, STEPS, ColumnMapping, TableKind, format_columns
 from msg2.formats.event_log import EVENT_TABLES
 from msg2.formats.reading import ReadOptions
 from msg2.formats.registry import FORMAT_OPTIONS, find_reader, read_source
+from msg2.formats.run_selection import RunVariant, column_of, find_variants, run_dates, select_runs
 from msg2.formats.source import Source
 from msg2.formats.tables import open_table
 from msg2.metrics import AnnotatorAgreement, annotator_agreement
 from msg2.sequences import read_moments
-from msg2.task import DRAFT, PREDICTED, Step, Task, Video
+from msg2.task import DRAFT, PREDICTED, LabelColumns, Step, Task, Video, demonstrations_noun
 from msg2.text import fold_lookalikes, join_names
 
+_CLOCKS = {"a day": 86_400, "an hour": 3600, "a minute": 60}
+_FEW_TIMES = 20  # which may be whole minutes by chance
 LONG_VIDEO_HOURS = 6.0  # a label that ends later is suspicious
 FRAMES_HOURS = 1.0  # whole numbers and a median video longer than this look like frames taken for seconds
 ODD_RATIO = 20.0  # a video this many times longer than the task's median looks like another unit of time
@@ -78,6 +81,12 @@ class TaskSummary:
     longest_last_end: float | None
     findings: tuple[str, ...]
     """What looks wrong, in words."""
+    simultaneous: int = 0
+    """Segments without length at the same instant as the one before them."""
+    dates: tuple[str, str] | None = None
+    """When the first video begins and the last one ends, where the data has dates."""
+    variants: tuple[RunVariant, ...] = ()
+    """How videos go, the most frequent way first."""
     agreement: tuple[PairAgreement, ...] = ()
     """Of every two annotators with videos in common."""
 
@@ -104,27 +113,19 @@ class DataSummary:
         return dataclasses.asdict(self)
 
 
-def summarize(
-    path: str | Path,
-    order: Literal["file", "time"] | None = None,
-    tier: str | None = None,
-    fps: float | None = None,
-    columns: str | Mapping[str, str] | None = None,
-) -> DataSummary:
+def summarize(path: str | Path, *, where: Sequence[str] = (), variants: bool = False, **options: Any) -> DataSummary:
     """What is in a file or folder, and what looks wrong with it.
 
     Parameters
     ----------
     path : str or Path
         A file or folder in any format that msg2 reads.
-    order : {"file", "time"}, optional
-        CaptainCook4D only: the order in which steps are read; by default that of time.
-    tier : str, optional
-        ELAN only: the tier that holds the steps.
-    fps : float, optional
-        CVAT and Label Studio only: frames per second of the videos.
-    columns : str or mapping of str to str, optional
-        Tables only: which column is which, such as ``"case=Order,activity=Task"`` or ``{"step": "Action"}``.
+    where : sequence of str
+        Conditions that videos must meet, such as ``"step=pay"`` or ``"start>=2012-01-01"``; see `run_selection`.
+    variants : bool
+        Whether to count the ways in which videos go.
+    **options
+        Those of `ReadOptions`, such as ``columns="case=Order"``. All labels are counted, repeated ones too.
 
     Returns
     -------
@@ -145,18 +146,32 @@ def summarize(
     (2, 2, ('1 video with only one label, which says nothing about order',))
     """
     source = Source.of_data(path)
-    options = ReadOptions(order=order, tier=tier, fps=fps, columns=format_columns(columns), every_annotator=True)
-    reader = find_reader(source, options.columns)
-    if order is None and reader in FORMAT_OPTIONS["order"]:
-        options = dataclasses.replace(options, order="time")
-    result = read_source(source, reader, options)
+    keep = tuple(dict.fromkeys(name for text in where for name in column_of(text)))
+    chosen = ReadOptions(**options, every_annotator=True, keep=keep)
+    reader = find_reader(source, chosen.columns)
+    if chosen.order is None and reader in FORMAT_OPTIONS["order"]:
+        chosen = dataclasses.replace(chosen, order="time")
+    result = read_source(source, reader, chosen)
     names = _lookalikes(task.name for task in result.tasks)
     findings = [f"task names that look the same: {join_names(group, most=8, limit=40)}" for group in names]
     if result.unsorted:
         rows = _count_noun(sum(result.unsorted.values()), "row")
         findings.append(f"{rows} in {_count_noun(len(result.unsorted), 'file')} not in time order; they were sorted")
-    tasks = tuple(summarize_task(task) for task in result.tasks)
-    return DataSummary(reader.description, tasks, result.unsorted, tuple(findings), tuple(result.notes.assumptions))
+    if faults := result.notes.faults:
+        findings.append(f"{_count_noun(len(faults), 'bad row')} set aside: {'; '.join(faults[:3])}")
+    tasks = result.tasks
+    if where:
+        with errors_at(source.path):
+            places = [np.flatnonzero(select_runs(task, where, result.notes)).tolist() for task in tasks]
+            tasks = [task.select(kept) for task, kept in zip(tasks, places, strict=True) if kept]
+            require(tasks, "nothing meets the conditions of --where")
+    summaries = [
+        dataclasses.replace(summarize_task(task), variants=tuple(find_variants(task)[0]) if variants else ())
+        for task in tasks
+    ]
+    return DataSummary(
+        reader.description, tuple(summaries), result.unsorted, tuple(findings), tuple(result.notes.assumptions)
+    )
 
 
 def summarize_task(task: Task) -> TaskSummary:
@@ -176,6 +191,10 @@ def summarize_task(task: Task) -> TaskSummary:
     shift = columns.video * (np.int64(last.max(initial=0)) + 1)
     latest = np.maximum.accumulate(np.append(np.int64(0), last + shift))[:-1]
     overlaps = np.bincount(columns.video, timed & (first + shift < latest), len(task))
+    same = np.diff(columns.video) == 0
+    tied = same & timed[1:] & (np.diff(first) == 0) & (np.diff(last) == 0) & (first == last)[1:]
+    dates = run_dates(columns)
+    begun = None if dates is None else columns.began != LabelColumns.NO_DATE
     start, end = columns.start[timed], columns.end[timed]
     first_labels = np.flatnonzero(np.diff(columns.video[timed], prepend=-1))
     last_ends = np.maximum.reduceat(end, first_labels) if len(first_labels) else end
@@ -204,8 +223,13 @@ def summarize_task(task: Task) -> TaskSummary:
         longest_last_end=float(last_ends.max()) if len(last_ends) else None,
         findings=(),
         agreement=_agreements(task),
+        simultaneous=int(tied.sum()),
+        dates=None if dates is None else (str(dates[0][begun].min()), str(dates[1][begun].max())),
     )
-    findings = [*_findings(facts)]
+    noun = demonstrations_noun(task.absent)[:-1]
+    findings = [*_findings(facts, noun, int(same.sum()))]
+    if columns.began is not None and (clock := _find_clock(columns.began[begun], np.append(start, end))):
+        findings.append(f"the clock has a resolution of {clock}: what happens within one is at the same instant")
     if task.absent != "skipped":  # in a log, an event may be an instant and a case take days
         findings += _time_findings(facts, last_ends, bool((start % 1 == 0).all() and (end % 1 == 0).all()))
     return dataclasses.replace(facts, findings=tuple(findings))
@@ -241,7 +265,16 @@ def _lookalikes(names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
 
-def _findings(facts: TaskSummary) -> Iterator[str]:
+def _find_clock(began: NDArray[np.int64], times: NDArray[np.float64]) -> str | None:
+    """What the clock of a log tells at the finest, where that is coarse; times are seconds since a run began."""
+    for clock, size in _CLOCKS.items():
+        whole_dates = len(began) >= _FEW_TIMES and not (began % (size * 10**6)).any()
+        if not (times % size).any() and (whole_dates or np.count_nonzero(times) >= _FEW_TIMES):
+            return clock
+    return None
+
+
+def _findings(facts: TaskSummary, noun: str, pairs: int) -> Iterator[str]:
     if facts.agreement:
         names = sorted({name for pair in facts.agreement for name in pair.annotators})
         yield f"labels of {len(names)} annotators, which are counted together: {join_names(names, most=8, limit=40)}"
@@ -253,8 +286,11 @@ def _findings(facts: TaskSummary) -> Iterator[str]:
     if facts.videos_without_segments:
         yield f"{_count_noun(facts.videos_without_segments, 'video')} with no label at all"
     if facts.videos_with_one_segment:
-        videos = _count_noun(facts.videos_with_one_segment, "video")
+        videos = _count_noun(facts.videos_with_one_segment, noun)
         yield f"{videos} with only one label, which says nothing about order"
+    if facts.simultaneous:
+        what = f"{facts.simultaneous} of {pairs} labels are at the same instant as the one before them"
+        yield f"{what}, which says nothing about their order; --ties file takes that of the file"
 
 
 def _time_findings(facts: TaskSummary, last_ends: NDArray[np.float64], whole: bool) -> Iterator[str]:

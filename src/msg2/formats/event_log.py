@@ -1,14 +1,12 @@
-"""Event logs, as tables (a case, an activity and a time per row) or in XES (IEEE 1849).
+"""Event logs as tables: a case, an activity and a time per row. Other formats of logs are made such tables first.
 
 A log is a task, a case or trace is a video, an event is a step. What starts and completes becomes one segment: a start
-and an end in the same row, or events whose transition is start and complete. The rest are instants. An XES file is read
-as the table of its events.
+and an end in the same row, or events whose transition is start and complete. The rest are instants.
 """
 
 from __future__ import annotations
 
 import logging
-from array import array
 from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import replace
@@ -19,18 +17,15 @@ from numpy.typing import NDArray
 from msg2.errors import InputError, require
 from msg2.formats import tables
 from msg2.formats.columns import EVENTS, ColumnMapping, TableKind
-from msg2.formats.reading import INSTANTS, Reader, ReadNotes, ReadOptions, ReadResult, files_where, task_of_file
+from msg2.formats.reading import INSTANTS, Reader, ReadNotes, ReadOptions, ReadResult, task_of_file
 from msg2.formats.source import Source
-from msg2.formats.step_table import LabelArrays, Times, join_tasks, read_names
-from msg2.formats.tables import CodedColumn, Column, ColumnBuilder, Columns, Table, code_column
+from msg2.formats.step_table import LabelArrays, Times, join_tasks, note_attributes, read_names
+from msg2.formats.tables import CodedColumn, Column, Columns, Table, Wanted, code_column
 from msg2.formats.times import TimestampParser, find_day_first
-from msg2.formats.xml_parser import parse_xml, root_name
 from msg2.task import Task
-from msg2.text import join_counts, join_names, name_fault, short_repr
+from msg2.text import join_counts, short_repr
 
-_STEP, _TIME = EVENTS.standard["activity"], EVENTS.standard["time"]
 _NO_TIME = np.datetime64("NaT", "us")
-_MAX_NAMES = 1000  # names of attributes that are remembered, to say which of them are not used
 _TIMES = ("end", "time", "start")  # the columns that may say when an event happened, the best first
 _START, _COMPLETE, _OTHER = 0, 1, 2
 _PHASES = {"start": _START, "complete": _COMPLETE}
@@ -60,7 +55,7 @@ def _read_tables(source: Source, options: ReadOptions) -> ReadResult:
     """Read one task per file, named after it; with times, cases may go on from part to part."""
     kind = EVENTS.for_user(options.columns)
     parts: dict[str, list[LabelArrays]] = {}
-    unsorted, notes = {}, ReadNotes()
+    unsorted, notes = {}, ReadNotes(options)
     for file in find_logs(source, kind) or source.files_or_self:
         table = tables.open_table(file, kind.fits)
         task = task_of_file(file, source)
@@ -76,8 +71,15 @@ def _read_tables(source: Source, options: ReadOptions) -> ReadResult:
             what = f"the case {short_repr(min(shared))} is in another file as well, and its events have no times"
             raise InputError(what, where=file.path, hint="put all events of a case in one file")
         others.append(labels)
-    tasks = [task for own in parts.values() for task in join_tasks(own, "skipped", since_start=True)]
+    tasks = [task for own in parts.values() for task in join_tasks(own, "skipped", True, options.ties)]
     return ReadResult(tasks, unsorted, notes)
+
+
+def read_table(table: Table, mapping: ColumnMapping, task: str, notes: ReadNotes) -> tuple[list[Task], int]:
+    """The task that a single table of events is, and how many events are not in time order."""
+    labels, unsorted = _read_log(table, mapping, task, notes)
+    require(len(labels.video.values), "has no rows", where=table.source.path, hint="add one row per event")
+    return join_tasks([labels], "skipped", True, notes.options.ties), unsorted
 
 
 EVENT_TABLES = Reader("event logs as tables (case, activity, timestamp)", find_logs, _read_tables)
@@ -88,11 +90,13 @@ EVENT_TABLES = Reader("event logs as tables (case, activity, timestamp)", find_l
 
 def _read_log(table: Table, mapping: ColumnMapping, task: str, notes: ReadNotes) -> tuple[LabelArrays, int]:
     """The labels of one table, times in microseconds since 1970, and how many events are not in time order."""
-    read = table.read({column: "time" if role in _TIMES else "text" for role, column in mapping.columns.items()})
+    wanted: Wanted = {column: "time" if role in _TIMES else "text" for role, column in mapping.columns.items()}
+    read = table.read({**dict.fromkeys(set(notes.options.keep).intersection(table.header), "text"), **wanted})
     columns = {role: read[column] for role, column in mapping.columns.items()}
     times = [column for role in _TIMES if isinstance(column := columns.get(role), CodedColumn)]
     day_first = find_day_first(str(text) for column in times for text in column.values)
-    labels, unsorted, skipped = table.convert(columns, lambda columns: _to_labels(columns, task, day_first))
+    note_attributes(notes, read, columns["case"], task)
+    labels, unsorted, skipped = table.convert(columns, lambda columns: _to_labels(columns, task, day_first), notes)
     assumptions = [*table.assumptions, *mapping.assumptions]
     if day_first is not None:
         assumptions.append(f"the {'day' if day_first else 'month'} comes first in dates such as 5/6/2024")
@@ -166,7 +170,7 @@ def _pair_events(labels: LabelArrays, phase: NDArray[np.int8], instances: Column
     order = np.lexsort((phase, times, which))
     open_starts: deque[int] = deque()
     before = -1
-    for row, same, part in zip(order, which[order], phase[order], strict=True):
+    for row, same, part in zip(order.data, which[order].data, phase[order].data, strict=True):
         if same != before:
             open_starts.clear()
         before = same
@@ -177,87 +181,3 @@ def _pair_events(labels: LabelArrays, phase: NDArray[np.int8], instances: Column
             start[row], keep[opened] = times[opened], False
     task, video, step = (CodedColumn(c.values, c.code[keep]) for c in (labels.task, labels.video, labels.step))
     return LabelArrays(task, video, step, *(() if labels.start is None else (start[keep], times[keep])))
-
-
-# -- XES --------------------------------------------------------------------------------------------------------
-
-
-def _read_xes(source: Source, options: ReadOptions) -> ReadResult:
-    """Read one task per log, named by it, else by its file; memory grows with the events and not with the file."""
-    tasks: dict[str, Task] = {}
-    unsorted, notes = {}, ReadNotes()
-    for file in _xes_logs(source):
-        log = _XesLog(file)
-        require(log.traces, "the log has no traces", where=file.path)
-        ((name, times),) = Counter(log.traces).most_common(1)
-        hint = "give every trace a name of its own"
-        require(times <= 1, f"the trace {short_repr(name)} is there twice", where=file.path, hint=hint)
-        task = file.stem if name_fault(log.name) else log.name
-        if task in tasks:
-            raise InputError(f"two logs are called {short_repr(task)}", where=source.path, hint="read them one by one")
-        if unused := sorted(log.attributes.difference(EVENTS.standard.values())):
-            _log.warning("%s: attributes that are not used: %s", file.path, join_names(unused))
-        table = log.open_table(file)
-        mapping = ColumnMapping({role: role for role in table.header}, ())
-        labels, unsorted[file.path.name] = _read_log(table, mapping, task, notes)
-        (tasks[task],) = join_tasks([labels], "skipped", since_start=True)
-    return ReadResult([*tasks.values()], unsorted, notes)
-
-
-_xes_logs = files_where(lambda file: root_name(file) == "log")
-
-
-class _XesLog:
-    """The events that have been read of a log so far, as a table; the handlers of `parse_xml` fill it."""
-
-    def __init__(self, file: Source) -> None:
-        self.name = ""
-        self.traces: list[str] = []
-        self.attributes: set[str] = set()  # their names, of all events
-        self._columns = {role: ColumnBuilder() for role in ("activity", "transition", "instance")}
-        self._times, self._parser = array("q"), TimestampParser()
-        self._trace_of_event, self._lines = array("i"), array("q")
-        self._in_trace = False
-        self._event: dict[str, str] = {}
-        parse_xml(file, self._start_element, self._end_element)
-
-    def open_table(self, file: Source) -> Table:
-        """The events as a table, with a row each."""
-        columns: dict[str, Column] = {role: builder.column() for role, builder in self._columns.items()}
-        columns["case"] = CodedColumn(self.traces, np.array(self._trace_of_event, np.int32))
-        if self._parser.kind is not None:
-            times = np.array(self._times, "datetime64[us]")
-            columns["time"] = np.ma.array(times, mask=np.isnat(times))
-        return Table(file, tuple(columns), lambda _: columns, str(file.path), lambda: self._lines)
-
-    def _start_element(self, depth: int, name: str, attributes: dict[str, str]) -> None:
-        """Depth 2 has attributes of the log, 3 of a trace, 4 of an event."""
-        if depth == 4:
-            self._event[attributes.get("key", "")] = attributes.get("value", "")
-        elif depth == 3 and name == "event":
-            self._event = {}
-        elif depth == 3 and self._in_trace and attributes.get("key") == _STEP:
-            self.traces[-1] = attributes.get("value") or self.traces[-1]
-        elif depth == 2:
-            self._in_trace = name == "trace"
-            if self._in_trace:
-                self.traces.append(str(len(self.traces) + 1))
-            elif attributes.get("key") == _STEP:
-                self.name = attributes.get("value", "")
-
-    def _end_element(self, depth: int, name: str, line: int) -> None:
-        if depth != 3 or name != "event" or not self._in_trace:
-            return
-        if _STEP not in self._event:
-            raise InputError(f"the event has no attribute {_STEP!r}", hint="it names what happened")
-        for role, builder in self._columns.items():
-            builder.add(self._event.get(EVENTS.standard[role]))
-        time = self._event.get(_TIME)
-        self._times.append(_NO_TIME.astype(int) if time is None else self._parser.parse(time))
-        if len(self.attributes) < _MAX_NAMES:
-            self.attributes.update(self._event)
-        self._trace_of_event.append(len(self.traces) - 1)
-        self._lines.append(line)
-
-
-XES = Reader("event logs in XES", _xes_logs, _read_xes)

@@ -32,6 +32,8 @@ from msg2.text import short_repr
 
 DTYPES = {"frame_times": "float64", "frames": "float32", "sentence_times": "float64", "sentences": "float32"}
 """The arrays of features and their types."""
+STREAMS = "audio", "motion"
+"""What there may be of a video besides frames and sentences."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +42,8 @@ class VideoFeatures:
 
     `frame_times` has shape (F,) and `frames` (F, width); `sentence_times` has shape (S, 2), start and end of each
     sentence, and `sentences` (S, width). F or S is 0 where a video has no frames or no narration. `texts` are the
-    words of the sentences, or none where only their vectors are known.
+    words of the sentences, or none where only their vectors are known. `streams` are what else there is at the time of
+    each frame, by `STREAMS`, of shape (F, width).
 
     >>> VideoFeatures(np.array([0.0, 1.0]), np.ones((2, 4)), np.zeros((0, 2)), np.zeros((0, 4))).frames.dtype
     dtype('float32')
@@ -51,20 +54,36 @@ class VideoFeatures:
     sentence_times: NDArray[np.float64]
     sentences: NDArray[np.float32]
     texts: tuple[str, ...] = ()
+    streams: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, kind in DTYPES.items():
-            array = np.ascontiguousarray(getattr(self, name), dtype=kind)
-            require(np.isfinite(array).all(), f"{name} holds a value that is not a number")
-            object.__setattr__(self, name, array)
+        arrays = {name: getattr(self, name) for name in DTYPES} | dict(self.streams)
+        for name, array in arrays.items():
+            arrays[name] = np.ascontiguousarray(array, dtype=DTYPES.get(name, "float32"))
+            require(np.isfinite(arrays[name]).all(), f"{name} holds a value that is not a number")
+        for name in DTYPES:
+            object.__setattr__(self, name, arrays.pop(name))
+        object.__setattr__(self, "streams", arrays)
         for what, columns in (("frame", ()), ("sentence", (2,))):
             times, vectors = getattr(self, f"{what}_times"), getattr(self, f"{what}s")
             if vectors.ndim != 2 or times.shape != (len(vectors), *columns):
                 raise InputError(f"{what}s of shape {vectors.shape} do not fit times of shape {times.shape}")
             require(not (np.diff(np.atleast_2d(times.T)[0]) < 0).any(), f"{what}_times is not in ascending order")
+        for name, vectors in self.streams.items():
+            require(name in STREAMS, f"there is no stream {short_repr(name)}, only {' and '.join(STREAMS)}")
+            what = f"{name} of shape {vectors.shape} does not fit {len(self.frame_times)} frames"
+            require(vectors.ndim == 2 and len(vectors) == len(self.frame_times), what)
         if self.texts and len(self.texts) != len(self.sentences):
             raise InputError(f"{len(self.sentences)} sentences have {len(self.texts)} texts")
         require(not (self.sentence_times[:, 1] < self.sentence_times[:, 0]).any(), "a sentence ends before it starts")
+
+
+def nearest_index(times: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.int64]:
+    """For every wanted moment the index of the nearest time, of ascending ones; the earlier of two."""
+    if len(times) == 1:
+        return np.zeros(len(wanted), dtype=np.int64)
+    after = np.clip(np.searchsorted(times, wanted), 1, max(1, len(times) - 1))
+    return np.where(wanted - times[after - 1] <= times[after] - wanted, after - 1, after)
 
 
 MANIFEST_NAME = "manifest.json"
@@ -89,6 +108,8 @@ class Encoders:
     """Package -> version, of every package that had a part in the numbers."""
     settings: Mapping[str, str | float] = field(default_factory=dict)
     """What else the vectors depend on, such as how often a frame was taken."""
+    streams: Mapping[str, tuple[str, NonNegativeInt]] = field(default_factory=dict)
+    """The encoder and the width of each stream besides frames and sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +163,7 @@ def open_store(folder: str | Path | FeatureStore) -> FeatureStore:
     path = folder / MANIFEST_NAME
     if Source.at(folder).is_folder and not path.exists():
         what = f"is not a feature store, there is no {MANIFEST_NAME} in it"
-        raise InputError(what, where=folder, hint="see: msg2 features -h")
+        raise InputError(what, where=folder, hint="make one: msg2 features VIDEOS, or msg2 features import FOLDER")
     with errors_at(path, hint="remove the folder and make the features again"):
         manifest = from_json(Manifest, Source.at(path).read_bytes(), "$")
         counts = Counter((entry.task, entry.video) for entry in manifest.videos)
@@ -190,13 +211,16 @@ class FeatureStore:
                 "frame_times": (entry.frames,), "frames": (entry.frames, encoders.frame_width),
                 "sentence_times": (entry.sentences, 2), "sentences": (entry.sentences, encoders.sentence_width),
             }  # fmt: skip
+            shapes |= {name: (entry.frames, width) for name, (_, width) in encoders.streams.items()}
             if arrays.keys() != shapes.keys():
                 raise InputError(f"holds the tensors {', '.join(sorted(arrays))}, not {', '.join(shapes)}")
             for name, array in arrays.items():
                 actual = f"{array.dtype} of shape {array.shape}"
-                wanted = f"{DTYPES[name]} of shape {shapes[name]}"
+                wanted = f"{DTYPES.get(name, 'float32')} of shape {shapes[name]}"
                 require(actual == wanted, f"{name} is {actual}, not {wanted}")
-            return VideoFeatures(**arrays, texts=from_json(tuple[str, ...], metadata.get("texts", "[]"), "texts"))
+            streams = {name: arrays.pop(name) for name in encoders.streams}
+            texts = from_json(tuple[str, ...], metadata.get("texts", "[]"), "texts")
+            return VideoFeatures(**arrays, texts=texts, streams=streams)
 
     def is_intact(self, key: VideoKey) -> bool:
         """Whether the file of an entry is there, as it was written."""
@@ -221,8 +245,11 @@ def write_store(folder: str | Path, entries: Mapping[VideoKey, VideoFeatures], e
     if is_feature_store(folder):
         open_store(folder)  # what is not a store of ours is not written over
     for key, features in entries.items():
-        for name, width in (("frames", encoders.frame_width), ("sentences", encoders.sentence_width)):
-            if (actual := getattr(features, name).shape[1]) != width:
+        widths = {"frames": encoders.frame_width, "sentences": encoders.sentence_width}
+        widths |= {name: width for name, (_, width) in encoders.streams.items()}
+        vectors = {"frames": features.frames, "sentences": features.sentences, **features.streams}
+        for name, width in widths.items():
+            if (actual := vectors[name].shape[1] if name in vectors else 0) != width:
                 what = f"the {name} of video {short_repr(key[1])} are {actual} wide, those of the store are {width}"
                 raise InputError(what, hint="make all features of a store with the same encoders")
     written = [write_features(folder, key, features) for key, features in entries.items()]
@@ -234,7 +261,8 @@ def write_features(
 ) -> StoreEntry:
     """Write the file of a video; it belongs to the store once the manifest names it."""
     texts = {"texts": json.dumps(features.texts, ensure_ascii=False)} if features.texts else None
-    content: bytes = _safetensors().save({name: getattr(features, name) for name in DTYPES}, texts)
+    arrays = {name: getattr(features, name) for name in DTYPES} | dict(features.streams)
+    content: bytes = _safetensors().save(arrays, texts)
     sha256 = hashlib.sha256(content).hexdigest()
     name = f"{safe_names([key[1]])[0]}-{sha256[:16]}.safetensors"
     write_whole(folder / name, content)
@@ -249,6 +277,8 @@ def write_manifest(folder: Path, encoders: Encoders, entries: Iterable[StoreEntr
     store = FeatureStore(folder, encoders, _sort_entries(entries))
     encoder = asdict(encoders)
     about = {name: dict(sorted(encoder.pop(name).items())) for name in ("versions", "settings")}
+    if not encoder["streams"]:
+        del encoder["streams"]
     videos = [asdict(entry) for entry in store.entries.values()]
     document = {"format": "msg2.features/1", "encoder": encoder, **about, "videos": videos}
     write_whole(folder / MANIFEST_NAME, json.dumps(document, ensure_ascii=False, indent=1) + "\n")

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from itertools import chain, count
+from os import PathLike
 from pathlib import Path
 
 from msg2.errors import InputError, errors_at, require
@@ -19,7 +20,7 @@ from msg2.formats.source import Source
 from msg2.graph import END, START, Formula, SubtaskGraph, all_of
 from msg2.graph import step as literal
 from msg2.task import Step
-from msg2.text import escape_control_characters, one_line
+from msg2.text import escape_control_characters, one_line, short_repr
 
 MAX_DEPTH = 100  # levels of nesting in a graph file; formulas that people can read have few
 _LONGEST = 48  # characters of an identifier, before the number that makes it unique
@@ -52,6 +53,33 @@ def read_graph(path: str | Path) -> SubtaskGraph:
     except InputError as error:
         where = path if error.where is None else f"{path}, {error.where}"
         raise InputError(error.what, where=where, hint=error.hint) from None
+
+
+def read_truths(path: str | PathLike[str], tasks: Iterable[str]) -> dict[str, SubtaskGraph]:
+    """Read the true graph of each task that has one, from a graph file or a folder of them.
+
+    A graph belongs to the task of its name, or of the name of its file; case, spaces and punctuation do not count. If
+    there is one graph and one task, they belong together.
+    """
+    path, names = Path(path), list(tasks)
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    graphs = [read_graph(file) for file in files]
+    if len(graphs) == len(names) == 1:
+        return {names[0]: graphs[0]}
+    known: dict[str, SubtaskGraph] = {}
+    for file, graph in zip(files, graphs, strict=True):
+        for key in {_bare(graph.task), _bare(file.stem)}:
+            what = f"is the second graph of {short_repr(graph.task)}"
+            require(known.setdefault(key, graph) is graph, what, where=file, hint="keep one graph for each task")
+    found = {name: known[_bare(name)] for name in names if _bare(name) in known}
+    if not found:
+        what = f"is about {short_repr(graphs[0].task)}, which is no task of the data" if graphs else "holds no graph"
+        raise InputError(what, where=path, hint="name one graph file, or a folder with one per task")
+    return found
+
+
+def _bare(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).casefold()
 
 
 def has_level(value: object, level: int) -> bool:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import logging
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Sequence
-from itertools import chain, product
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, count
 from typing import TypeAlias
 
-from msg2.graph import Formula, SubtaskGraph, all_of, disjunctive_normal_form
+from msg2.formats.process_blocks import LEAST_REPEATED, Block, to_blocks, unsaid_rules
+from msg2.graph import SubtaskGraph, all_of, disjunctive_normal_form
 from msg2.task import Step
 from msg2.text import escape_control_characters, one_line, truncate
 
@@ -27,87 +28,68 @@ _NAMESPACES = {
 _SIZES = {"task": (120, 80), "exclusiveGateway": (50, 50), "parallelGateway": (50, 50)}  # events: 36 by 36
 _COLUMN, _ROW = 170, 110  # pixels from one element to the next
 
-_Block: TypeAlias = tuple[Step, ...]
-"""A step, or an exclusive group as one choice."""
-
 _log = logging.getLogger("msg2")
 
 
 def to_bpmn(graph: SubtaskGraph) -> str:
     """The BPMN text of `graph`; a warning counts the rules that gateways cannot express."""
-    blocks, before = _blocks(graph)
-    direct = {block: before[block].difference(*(before[other] for other in before[block])) for block in blocks}
-    process = _Process(graph.task)
-    ends = {block: _add_block(process, graph, block, before[block]) for block in blocks}
-    if process.notes:
-        _log.warning("BPMN cannot express %d of the rules: see the documentation of the tasks", process.notes)
-    followers = {block: [other for other in blocks if block in direct[other]] for block in blocks}
+    root, process = to_blocks(graph), _Process(graph.task)
+    unsaid = unsaid_rules(graph, root)
+    if unsaid:
+        _log.warning(
+            "BPMN cannot express %d of the rules: see the documentation of the tasks", sum(map(len, unsaid.values()))
+        )
     first, last = process.add("startEvent", "start"), process.add("endEvent", "end")
-    split = process.add_split(first, sum(not before[block] for block in blocks))
-    leaving = {block: process.add_split(ends[block][1], len(followers[block])) for block in blocks}
-    for block in blocks:
-        process.join([leaving[other] for other in blocks if other in direct[block]] or [split], ends[block][0])
-    process.join([leaving[block] for block in blocks if not followers[block]] or [split], last)
+    if graph.steps:
+        begin, end = _add_block(process, root, unsaid)
+        process.flows += [(first, begin), (end, last)]
+    else:
+        process.flows.append((first, last))
     return process.to_xml()
 
 
-def _blocks(graph: SubtaskGraph) -> tuple[list[_Block], dict[_Block, set[_Block]]]:
-    """Find the steps and choices, and for each all that come before it."""
-    # A token goes on even where a step was left out. So one block may come before another, through others as well,
-    # only if each of its steps comes before each of the other's in every run that has both.
-    groups: list[_Block] = []
-    for group in graph.exclusive:
-        groups += [] if any(set(group) & set(other) for other in groups) else [group]
-    single = [(name,) for name in graph.steps if not any(name in group for group in groups)]
-    blocks = sorted([*groups, *single], key=lambda block: graph.steps.index(block[0]))
-    kinds, index = graph.pair_kinds, graph.index
-    ordered: dict[tuple[_Block, _Block], bool] = {}
-    for first, second in product(blocks, blocks):
-        pairs = [(index[a], index[b]) for a, b in product(first, second)]
-        fits = first != second and all(kinds.before[pair] or kinds.exclusive[pair] for pair in pairs)
-        ordered[first, second] = fits and any(kinds.before[pair] for pair in pairs)
-    before: dict[_Block, set[_Block]] = {block: set() for block in blocks}
-    for first, second in sorted(ordered, key=lambda pair: not kinds.needs[index[pair[0][0]], index[pair[1][0]]]):
-        after = [block for block in blocks if second in before[block]]
-        gained = list(product({first, *before[first]}, [second, *after]))
-        if ordered[first, second] and all(ordered[pair] for pair in gained):
-            for earlier, later in gained:
-                before[later].add(earlier)
-    return blocks, before
+def _add_block(process: _Process, block: Block, notes: Mapping[Step, Sequence[str]]) -> tuple[int, int]:
+    """Add a block; where it begins and where it ends."""
+    if block.kind == "step":
+        task = process.add("task", block.name, notes.get(block.name, ()))
+        return task, task
+    if block.kind == "order":
+        return _add_partial_order(process, block, notes)
+    begin, end = process.add("exclusiveGateway"), -1
+    inner = block.parts[0]
+    options = inner.parts if block.kind == "optional" and inner.kind == "choice" else block.parts
+    if block.kind == "loop":
+        options, back = options[:1], options[1:]
+    ends = [_add_block(process, part, notes) for part in options]
+    end = process.add("exclusiveGateway")
+    for part_begin, part_end in ends:
+        process.flows += [(begin, part_begin), (part_end, end)]
+    if block.kind == "optional":
+        process.flows.append((begin, end))
+    if block.kind == "loop":
+        process.back.append((end, begin))
+        for part in back:  # what leads back may be left out
+            back_begin, back_end = _add_block(process, part.parts[0], notes)
+            process.flows.append((end, back_begin))
+            process.back.append((back_end, begin))
+    return begin, end
 
 
-def _missing_rules(graph: SubtaskGraph, name: Step, block: _Block, before: set[_Block]) -> Iterable[str]:
-    """What the process does not say about a step of a block; `before` are the blocks before that."""
-    certain = {step for step in graph.required if (step,) in before}
-    choices = [candidate for candidate in before if len(candidate) > 1 and graph.optional.isdisjoint(candidate)]
-
-    def is_said(clause: Formula) -> bool:
-        options = [clause] if clause.kind == "step" else clause.operands if clause.kind == "any" else ()
-        steps = {candidate.name for candidate in options if candidate.kind == "step"}
-        return bool(steps & certain) or any(steps.issuperset(choice) for choice in choices)
-
-    for clause in graph.precondition(name).clauses():
-        if not is_said(clause):
-            yield f"needs {clause.text(' and ', ' or ', 'not ', one_line)}"
-    for other in sorted(graph.order_predecessors(name)):
-        if not any(other in candidate for candidate in before):
-            yield f"after {one_line(other)}, if done"
-    for other in sorted(graph.partners(name) - {*block}):
-        yield f"never together with {one_line(other)}"
-
-
-def _add_block(process: _Process, graph: SubtaskGraph, block: _Block, before: set[_Block]) -> tuple[int, int]:
-    """Add a step or a choice; where it begins and where it ends."""
-    tasks = [process.add("task", name, list(_missing_rules(graph, name, block, before))) for name in block]
-    optional = not (graph.optional.isdisjoint(block) if len(block) > 1 else graph.required.issuperset(block))
-    if len(tasks) == 1 and not optional:
-        return tasks[0], tasks[0]
-    choice, merged = process.add("exclusiveGateway"), process.add("exclusiveGateway")
-    for task in tasks:
-        process.flows += [(choice, task), (task, merged)]
-    if optional:
-        process.flows.append((choice, merged))
-    return choice, merged
+def _add_partial_order(process: _Process, block: Block, notes: Mapping[Step, Sequence[str]]) -> tuple[int, int]:
+    """Add parts that run in parallel but for what comes first."""
+    ends = [_add_block(process, part, notes) for part in block.parts]
+    places = range(len(ends))
+    followers = {place: [b for a, b in block.order if a == place] for place in places}
+    before = {place: [a for a, b in block.order if b == place] for place in places}
+    heads, tails = ([place for place in places if not ways[place]] for ways in (before, followers))
+    begin = ends[heads[0]][0] if len(heads) == 1 else process.add("parallelGateway")
+    leaving = {place: process.add_split(ends[place][1], len(followers[place])) for place in places}
+    for place in places:
+        sources = [leaving[other] for other in before[place]]
+        process.join(sources or [begin] * (len(heads) > 1), ends[place][0])
+    end = leaving[tails[0]] if len(tails) == 1 else process.add("parallelGateway")
+    process.flows += [(leaving[place], end) for place in tails if len(tails) > 1]
+    return begin, end
 
 
 class _Process:
@@ -118,7 +100,7 @@ class _Process:
         self._process = ET.SubElement(self._root, "bpmn:process", id="process", name=_text(name), isExecutable="false")
         self._sizes: list[tuple[int, int]] = []
         self.flows: list[tuple[int, int]] = []
-        self.notes = 0
+        self.back: list[tuple[int, int]] = []  # the flows that lead back to where a loop begins
 
     def add(self, kind: str, name: str = "", notes: Sequence[str] = ()) -> int:
         """Add an element."""
@@ -126,7 +108,6 @@ class _Process:
         element = ET.SubElement(self._process, f"bpmn:{kind}", names)
         if notes:
             ET.SubElement(element, "bpmn:documentation").text = _text("; ".join(notes))
-            self.notes += len(notes)
         self._sizes.append(_SIZES.get(kind, (36, 36)))
         return len(self._sizes) - 1
 
@@ -154,13 +135,14 @@ class _Process:
             shape = ET.SubElement(plane, "bpmndi:BPMNShape", id=f"n{number}_shape", bpmnElement=f"n{number}")
             corner = {"x": f"{x - width / 2:g}", "y": f"{y - height / 2:g}"}
             ET.SubElement(shape, "dc:Bounds", {**corner, "width": str(width), "height": str(height)})
-        for number, (source, target) in enumerate(self.flows):
+        for number, (source, target) in enumerate([*self.flows, *self.back]):
             flow = {"id": f"f{number}", "sourceRef": f"n{source}", "targetRef": f"n{target}"}
             ET.SubElement(self._process, "bpmn:sequenceFlow", flow)
             edge = ET.SubElement(plane, "bpmndi:BPMNEdge", id=f"f{number}_edge", bpmnElement=f"f{number}")
             (x, y), (to_x, to_y) = centres[source], centres[target]
-            start, end, above = x + self._sizes[source][0] / 2, to_x - self._sizes[target][0] / 2, y - _ROW / 2
-            is_long = to_x - x > _COLUMN and y == to_y  # it passes above what may stand between
+            start, end = x + self._sizes[source][0] / 2, to_x - self._sizes[target][0] / 2
+            above = min(y, to_y) - _ROW / 2
+            is_long = to_x <= x or (to_x - x > _COLUMN and y == to_y)  # it passes above what may stand between
             between = [(start + 15, above), (end - 15, above)] if is_long else []
             for point_x, point_y in [(start, y), *between, (end, to_y)]:
                 ET.SubElement(edge, "di:waypoint", x=f"{point_x:g}", y=f"{point_y:g}")
@@ -203,7 +185,24 @@ _Transition: TypeAlias = tuple[str, Sequence[_NetPlace], Sequence[_NetPlace]]
 
 
 def to_pnml(graph: SubtaskGraph) -> str:
-    """The PNML text of `graph`; its final marking is written as ProM and pm4py have it."""
+    """The PNML text of `graph`; its final marking is written as ProM and pm4py have it.
+
+    Without loops the complete firing sequences are the complete runs: where blocks say all rules, the net is made of
+    them, else of what each step looks at. With loops the net is made of blocks, whatever they say.
+    """
+    root = to_blocks(graph)
+    unsaid = sum(map(len, unsaid_rules(graph, root).values()))
+    if unsaid and not graph.loops:
+        return _exact_net(graph)
+    if unsaid:
+        _log.warning("the net has loops and cannot express %d of the rules", unsaid)
+    places = (("place", str(number)) for number in count())
+    moves = [*_block_transitions(root, [_START], [_END], places)]
+    return _write_net(graph.task, *([move for move in moves if bool(move[0]) == shown] for shown in (True, False)))
+
+
+def _exact_net(graph: SubtaskGraph) -> str:
+    """The net that says of each step what it looks at and what it leaves behind."""
     reduced = graph.transitive_reduction()
     required, terms = reduced.required, {}
     handed_on: dict[Step, set[Step]] = {name: set() for name in reduced.steps}  # to whom a required step leaves a token
@@ -256,9 +255,46 @@ def to_pnml(graph: SubtaskGraph) -> str:
         at_first.append(("free", *group))
         (reached if group in certain else left).append(("one of", *group))
         put_away += [] if group in certain else [(("free", *group), ("one of", *group))]
-    silent: list[_Transition] = [("begin", [_START], at_first), ("finish", reached, [_CLOSING])]
+    again = {name for name, share in graph.repeats.items() if share >= LEAST_REPEATED}
+    undone = [("", produced, consumed) for name, consumed, produced in visible if name in again]
+    silent: list[_Transition] = [*undone, ("begin", [_START], at_first), ("finish", reached, [_CLOSING])]
     silent += [(f"put away {_place_name(here)}", [here, _CLOSING], [there, _CLOSING]) for here, there in put_away]
     return _write_net(graph.task, visible, [*silent, ("end", left, [_END])])
+
+
+def _block_transitions(
+    block: Block, taken: Sequence[_NetPlace], given: Sequence[_NetPlace], new: Iterator[_NetPlace]
+) -> Iterator[_Transition]:
+    """The transitions of a block, from the places that it takes tokens from to those that it puts them into."""
+    parts = block.parts
+    if block.kind == "step":
+        yield block.name, taken, given
+    elif block.kind == "loop":
+        begun, done = next(new), next(new)
+        yield "", taken, [begun]
+        yield from _block_transitions(parts[0], [begun], [done], new)
+        yield from _block_transitions(parts[1] if parts[1:] else Block("order"), [done], [begun], new)
+        yield "", [done], given
+    elif not parts:
+        yield "", taken, given
+    elif block.kind != "order":
+        for part in parts:
+            yield from _block_transitions(part, taken, given, new)
+        if block.kind == "optional":
+            yield "", taken, given
+    else:
+        between = {pair: next(new) for pair in block.order}
+        enter = {place: next(new) for place in range(len(parts)) if place not in {b for _, b in block.order}}
+        leave = {place: next(new) for place in range(len(parts)) if place not in {a for a, _ in block.order}}
+        if len(enter) != 1:
+            yield "", taken, [*enter.values()]
+        if len(leave) != 1:
+            yield "", [*leave.values()], given
+        for place, part in enumerate(parts):
+            ins = [spot for (_, b), spot in between.items() if b == place] or [enter[place]]
+            outs = [spot for (a, _), spot in between.items() if a == place] or [leave[place]]
+            is_first, is_last = [place] == [*enter], [place] == [*leave]
+            yield from _block_transitions(part, taken if is_first else ins, given if is_last else outs, new)
 
 
 def _write_net(name: str, visible: Sequence[_Transition], silent: Sequence[_Transition]) -> str:

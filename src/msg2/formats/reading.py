@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,6 +24,11 @@ from msg2.task import Segment, Step, Task, Video
 from msg2.text import join_names, short_repr
 
 _log = logging.getLogger(__name__)
+Ties: TypeAlias = Literal["unknown", "file"]
+MOST_BAD_ROWS = 0.05
+"""Share of the rows of a file that may be set aside; with more, the file is refused."""
+_FAULTS_TOLD = 5
+"""Rows that were set aside of which it is said what is wrong."""
 _PART = re.compile(r"part[-_.]\w*\d", re.IGNORECASE)
 """How the files of one large table are called by those who write it in parts: part-0.parquet, part-00001-….csv."""
 
@@ -35,6 +41,8 @@ class ReadOptions:
     """Count the first of repeated labels, or keep all."""
     overlap: Literal["unordered", "start"] = "unordered"
     """Overlaps have no order, or that of their start."""
+    ties: Ties = "unknown"
+    """Equal instants have no order, or that of the file."""
     order: Literal["file", "time"] | None = None
     """CaptainCook4D: order of the file, or of time."""
     tier: str | None = None
@@ -47,6 +55,12 @@ class ReadOptions:
     """Read the labels of all annotators of a video, with the annotator as their source; by default, one is chosen."""
     columns: Annotated[str | None, BeforeValidator(format_columns)] = None
     """Tables: roles, as in video=File,step=Action."""
+    object: str | None = None
+    """OCEL: the type of object whose runs are read."""
+    strict: bool = False
+    """Refuse a file for one bad row."""
+    keep: tuple[str, ...] = ()
+    """Columns of tables and attributes of XES whose value in each run is kept."""
 
 
 def task_of_file(file: Source, source: Source) -> str:
@@ -71,15 +85,26 @@ INSTANTS = "a label with a start and no end is an instant: labels are in the ord
 
 @dataclass(slots=True)
 class ReadNotes:
-    """What was assumed where the data leaves it open, in words, each once; and the columns that were not used."""
+    """What was assumed where the data leaves it open, in words, each once; unused columns; rows that were set aside."""
 
+    options: ReadOptions = field(default_factory=ReadOptions)
     assumptions: dict[str, None] = field(default_factory=dict)
     unused: set[str] = field(default_factory=set)
+    faults: list[str] = field(default_factory=list)
+    """What is wrong with the rows that were set aside."""
+    attributes: dict[str, dict[tuple[str, str], str]] = field(default_factory=dict)
+    """Column -> task and video -> its first value there, for the columns to keep."""
 
     def add(self, assumptions: Iterable[str], unused: Iterable[str] = ()) -> None:
         """Add what was noted of a file."""
         self.assumptions |= dict.fromkeys(assumptions)
-        self.unused.update(unused)
+        self.unused.update(name for name in unused if name not in self.options.keep)
+
+    def set_aside(self, faults: Sequence[InputError], rows: int) -> None:
+        """Note that some rows are not read; where they are too many, or none may be, refuse the first one."""
+        if faults and (self.options.strict or len(faults) > MOST_BAD_ROWS * rows):
+            raise faults[0]
+        self.faults += (str(fault).splitlines()[0] for fault in faults)
 
     def log(self, path: Path) -> None:
         """Log the notes."""
@@ -87,6 +112,16 @@ class ReadNotes:
             _log.warning("%s: columns that are not used: %s", path, join_names(sorted(self.unused)))
         if self.assumptions:
             _log.warning("%s: assumed: %s", path, "; ".join(self.assumptions))
+        if self.faults:
+            told = "; ".join(fault.replace(f"{path}, ", "") for fault in self.faults[:_FAULTS_TOLD])
+            more = f"; and {len(self.faults) - _FAULTS_TOLD} more" if len(self.faults) > _FAULTS_TOLD else ""
+            _log.warning(
+                "%s: bad rows that are set aside (--strict refuses them), %d in all: %s%s",
+                path,
+                len(self.faults),
+                told,
+                more,
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +137,9 @@ class ReadResult:
 class LabelCollector:
     """Collects the labels of the files of one format, video by video."""
 
-    def __init__(self, task: str) -> None:
+    def __init__(self, task: str, ties: Ties = "unknown") -> None:
         self.task = task  # its name, where the files name none
+        self.ties = ties  # whether equal instants are in the order in which they are added
         self.steps: dict[str, set[Step]] = defaultdict(set)  # by task, those that may never occur
         self.notes = ReadNotes()
         self.timed = True  # or only the order of the labels counts, which is that of the file
@@ -133,12 +169,27 @@ class LabelCollector:
         for (task, video), (_, segments) in self._videos.items():
             if not self.timed:
                 segments = [Segment(segment.step) for segment in segments]
+            elif self.ties == "file":
+                segments = separate_ties(segments)
             if any(s.start is not None and (s.confidence is not None or s.source is not None) for s in segments):
                 # The file does not decide the order of segments of the same step and times: the surest comes first.
                 segments.sort(key=lambda s: (0 if s.confidence is None else -1 - s.confidence, s.source or ""))
             videos[task].append(Video(video, segments))
             self.steps[task].update(segment.step for segment in segments)
         return [Task(task, self.steps[task], videos[task]) for task in videos]
+
+
+def separate_ties(segments: Iterable[Segment]) -> list[Segment]:
+    """Put equal instants in their order, as little apart as numbers can be."""
+    ties: Counter[float] = Counter()
+    separate = []
+    for segment in segments:
+        if segment.start is not None and segment.start == segment.end:
+            time = segment.start + ties[segment.start] * math.ulp(segment.start)
+            ties[segment.start] += 1
+            segment = replace(segment, start=time, end=time)
+        separate.append(segment)
+    return separate
 
 
 FileFinder: TypeAlias = Callable[[Source], Sequence[Source]]  # finds the files of a format in a folder, or the file
@@ -154,7 +205,7 @@ def file_reader(description: str, find: FileFinder, read: FileReader, *, single:
     """The reader of a format whose files can be read one by one; `single`: there may only be one of them."""
 
     def read_files(source: Source, options: ReadOptions) -> ReadResult:
-        labels, files = LabelCollector(source.stem), find(source)
+        labels, files = LabelCollector(source.stem, options.ties), find(source)
         if single and len(files) > 1:
             names = " and ".join(file.path.name for file in files)
             raise InputError(f"the folder holds {names}", where=source.path, hint="choose one of these files")

@@ -24,7 +24,7 @@ def read_as_recorded(graph: SubtaskGraph, data: str | Path, **options: Any) -> T
     source = Source.of_data(data)
     reader = find_reader(source, options.get("columns"))
     special = {name for name, readers in FORMAT_OPTIONS.items() if reader in readers}
-    known = {"repeats", "overlap", *special}  # what the graph's own data took, this data may not take
+    known = {"repeats", "overlap", "ties", *special}  # what the graph's own data took, this data may not take
     reading = {name: recorded[name] for name in known if name in recorded} if isinstance(recorded, dict) else {}
     if "columns" in reading:
         preview = preview_table(source, reading["columns"])

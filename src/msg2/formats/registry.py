@@ -1,22 +1,28 @@
-"""All formats of labels: a new one is a module beside this one and a line here, in `READERS` or `WRITERS`."""
+"""All formats of labels: a new one is a module beside this one and a line here, in `READERS` or `WRITERS`.
 
+A plug-in is such a module elsewhere, with an entry point of the group `msg2.formats`.
+"""
+
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msg2.errors import InputError, errors_at, require
 from msg2.files import write_together
-from msg2.formats import cvat, elan, label_studio, procel, reading, step_table
+from msg2.formats import cvat, elan, label_studio, ocel, procel, reading, step_table, xes
 from msg2.formats.columns import STEPS, parse_columns
 from msg2.formats.elan import EAF, ELAN_TEXT
-from msg2.formats.event_log import EVENT_TABLES, XES
+from msg2.formats.event_log import EVENT_TABLES
 from msg2.formats.reading import Reader, ReadOptions, ReadResult, WriteOptions, Writer
 from msg2.formats.source import ZIP, Source
 from msg2.formats.tables import first_cells
 from msg2.formats.timecode_list import READER as TIMECODE_LIST
 from msg2.formats.video_datasets import ASSEMBLY101, CAPTAINCOOK4D, COIN, CROSSTASK, EGO_EXO4D, EGOPROCEL, EPIC_TENT
 from msg2.graph.graph_file import FORMAT, OLD_FORMAT
+from msg2.plugins import Registry
 from msg2.progress import Progress, no_progress
 from msg2.task import Task
 
@@ -25,15 +31,40 @@ FORMAT_OPTIONS: Mapping[str, tuple[Reader, ...]] = {
     "tier": (EAF, ELAN_TEXT),
     "fps": (cvat.READER, label_studio.READER),
     "columns": (EVENT_TABLES, step_table.READER),
+    "object": (ocel.READER,),
 }  # options of `ReadOptions` that mean something to some formats only -> the readers of these formats
 READERS: tuple[Reader, ...] = (
-    CROSSTASK, procel.READER, CAPTAINCOOK4D, COIN, EGO_EXO4D, EGOPROCEL, ASSEMBLY101, EPIC_TENT, XES,
-    EVENT_TABLES, EAF, ELAN_TEXT, cvat.READER, label_studio.READER, TIMECODE_LIST, step_table.READER,
+    CROSSTASK, procel.READER, CAPTAINCOOK4D, COIN, EGO_EXO4D, EGOPROCEL, ASSEMBLY101, EPIC_TENT, ocel.READER,
+    xes.READER, EVENT_TABLES, EAF, ELAN_TEXT, cvat.READER, label_studio.READER, TIMECODE_LIST, step_table.READER,
 )  # fmt: skip
-"""In the order of asking: `step_table` takes every file that is left."""
-WRITERS: Mapping[str, Writer] = {**step_table.WRITERS, **elan.WRITERS, **label_studio.WRITERS}
-"""Suffix of a file -> what writes it."""
-WRITE_SUFFIXES = tuple(WRITERS)  # the formats of labels that can be written, by the end of the file's name
+"""In the order of asking: `step_table` takes every file that is left, and plug-ins are asked just before it."""
+
+
+def _accept_reader(name: str, module: object) -> Mapping[str, Reader]:
+    reader = getattr(module, "READER", None)
+    require(isinstance(reader, Reader) or hasattr(module, "WRITERS"), "it has neither a READER nor WRITERS")
+    return {name: replace(reader, can_read=partial(_ask_plugin, name, reader))} if isinstance(reader, Reader) else {}
+
+
+def _ask_plugin(name: str, reader: Reader, source: Source) -> object:
+    """Ask the reader of a plug-in; one that breaks down does not keep others from reading."""
+    try:
+        return reader.can_read(source)
+    except Exception as error:
+        _log.warning("the plug-in %r cannot tell whether it reads %s: %r", name, source.path.name, error)
+        return False
+
+
+def _accept_writers(name: str, module: object) -> Mapping[str, Writer]:
+    return getattr(module, "WRITERS", {})
+
+
+_PLUGINS: Registry[Reader] = Registry("msg2.formats", _accept_reader, {})
+WRITERS: Registry[Writer] = Registry("msg2.formats", _accept_writers, {
+    **step_table.WRITERS, **elan.WRITERS, **label_studio.WRITERS, **xes.WRITERS
+})  # fmt: skip
+"""Suffix of a file -> what writes it: the formats of labels that can be written, plug-ins included."""
+_log = logging.getLogger(__name__)
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 
 
@@ -113,11 +144,11 @@ def find_reader(source: Source, columns: str | None = None) -> Reader:
         raise InputError("is an archive in an archive", where=source.path, hint="unpack it and give what is in it")
     if columns is not None and step_table.READER.can_read(source):
         return step_table.READER if parse_columns(columns).keys() <= STEPS.names.keys() else EVENT_TABLES
-    sample = source.sample()
-    for reader in READERS:
+    sample, readers = source.sample(), (*READERS[:-1], *_PLUGINS.values(), *READERS[-1:])
+    for reader in readers:
         if reader.can_read(sample):
             return reader
-    hint = "msg2 reads: " + "; ".join(reader.description for reader in READERS)
+    hint = "msg2 reads: " + "; ".join(reader.description for reader in readers)
     require(not source.is_folder, "the folder holds nothing that msg2 reads", where=source.path, hint=hint)
     if isinstance(source.document, dict) and source.document.get("format") in (FORMAT, OLD_FORMAT):
         hint = "give the data that it was learnt from; `msg2 show`, `next`, `check`, `explain` and others take graphs"
@@ -156,7 +187,7 @@ def write(
     tasks : Task or sequence of Task
         What is written.
     path : str or Path
-        Its end is one of `WRITE_SUFFIXES`.
+        Its end is one of `WRITERS`.
     options : WriteOptions, optional
         Where the videos lie, and their frame rate.
     progress : Progress
@@ -202,8 +233,8 @@ def write(
 
 
 def match_suffix(path: Path) -> str:
-    """The one of `WRITE_SUFFIXES` that `path` ends in; any other is refused, best before there is anything to write."""
+    """The one of `WRITERS` that `path` ends in; any other is refused, best before there is anything to write."""
     if (suffix := next((known for known in WRITERS if path.name.lower().endswith(known)), None)) is None:
-        hint = f"use one of {' '.join(WRITE_SUFFIXES)}; `msg2 show` writes graphs"
+        hint = f"use one of {' '.join(WRITERS)}; `msg2 show` writes graphs"
         raise InputError("its suffix is no format of labels that msg2 can write", where=path, hint=hint)
     return suffix

@@ -5,6 +5,8 @@ folder's name the task. A table without a column `task` is the task that its fil
 part-0, part-1, … are parts of one table, named after the folder. Times are on every row of a file or on none.
 """
 
+from __future__ import annotations
+
 import io
 import json
 import logging
@@ -20,9 +22,9 @@ from numpy.typing import NDArray
 from msg2.errors import InputError
 from msg2.formats import reading
 from msg2.formats.columns import STEPS, ColumnMapping, TableKind, normalize_name
-from msg2.formats.reading import INSTANTS, Reader, ReadNotes, ReadOptions, ReadResult, Writer
+from msg2.formats.reading import INSTANTS, Reader, ReadNotes, ReadOptions, ReadResult, Ties, Writer
 from msg2.formats.source import Source
-from msg2.formats.tables import CodedColumn, Column, Columns, Table, code_column, open_table, read_header
+from msg2.formats.tables import CodedColumn, Column, Columns, Table, Wanted, code_column, open_table, read_header
 from msg2.formats.times import parse_numbers
 from msg2.formats.xml_parser import root_name
 from msg2.task import Absent, LabelColumns, Segment, Task
@@ -51,7 +53,7 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
     kind = STEPS.for_user(options.columns)
     tables = open_tables(source, kind)
     one_per_video = source.is_folder and are_one_per_video(tables, kind)
-    notes, parts = ReadNotes(), []
+    notes, parts = ReadNotes(options), []
     for table in tables:
         file = table.source
         mapping = kind.match(table.header, table.where, ("step",) if one_per_video else ("video", "step"))
@@ -61,12 +63,16 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
             parts.append((file, labels))
     if not any(len(labels.step) for _, labels in parts):
         raise InputError("has no rows below its header", where=source.path, hint="add one row per labelled step")
-    return ReadResult(make_tasks(parts), {file.path.name: labels.count_unsorted() for file, labels in parts}, notes)
+    return ReadResult(
+        make_tasks(parts, options.ties), {file.path.name: labels.count_unsorted() for file, labels in parts}, notes
+    )
 
 
 def open_tables(source: Source, kind: TableKind) -> list[Table]:
     """The file, or the files of the folder, that are tables; a warning names the other ones."""
-    files = [file for file in source.files if _is_table(file)] if source.is_folder else [source]
+    if not source.is_folder:
+        return [open_table(source, kind.fits)]
+    files = [file for file in source.files if _is_table(file)]
     if others := {file.path.name for file in source.files} - {file.path.name for file in files}:
         _log.warning("%s: files that are no tables of steps, not read: %s", source.path, join_names(sorted(others)))
     return [open_table(file, kind.fits) for file in files]
@@ -135,15 +141,38 @@ class LabelArrays:
 def read_labels(table: Table, mapping: ColumnMapping, task: str, video: str | None, notes: ReadNotes) -> LabelArrays:
     """The labels of one table; `task` and `video` are the names where it has no such column."""
     roles = mapping.columns
-    read = table.read({column: "number" if role in _NUMBER_COLUMNS else "text" for role, column in roles.items()})
+    wanted: Wanted = {column: "number" if role in _NUMBER_COLUMNS else "text" for role, column in roles.items()}
+    read = table.read({**dict.fromkeys(set(notes.options.keep).intersection(table.header), "text"), **wanted})
     columns = {role: read[column] for role, column in roles.items()}
     milliseconds = {role for role, column in roles.items() if normalize_name(column).endswith(_MILLISECONDS)}
     names = {"task": task, "video": video or ""}
-    labels, assumptions = table.convert(columns, lambda rows: _to_labels(rows, names, table.separator, milliseconds))
+    if notes.options.keep and "video" in columns:
+        note_attributes(notes, read, columns["video"], columns.get("task", task))
+    start = columns.get("start")
+    if isinstance(start, CodedColumn):
+        timed = any(value is not None and str(value).strip() for value in start.values)
+    else:
+        timed = start is not None and bool(start.count())
+    labels, assumptions = table.convert(
+        columns, lambda rows: _to_labels(rows, names, table.separator, milliseconds, timed), notes
+    )
     if table.source.kind == "parquet" and not {"confidence", "source"}.isdisjoint(columns):
         table.source.unpacking_budget.require(rows=len(labels.step))  # such labels take more memory
     notes.add([*table.assumptions, *mapping.assumptions, *assumptions], mapping.unused)
     return labels
+
+
+def note_attributes(notes: ReadNotes, columns: Columns, video: Column, task: Column | str) -> None:
+    """Note the first value that each video has in the columns to keep."""
+    videos, tasks = code_column(video), None if isinstance(task, str) else code_column(task)
+    run = videos.code + (0 if tasks is None else tasks.code * np.int64(len(videos.values)))
+    for name in set(notes.options.keep).intersection(columns):
+        column = code_column(columns[name])
+        rows = np.flatnonzero(np.array([value not in (None, "") for value in column.values], np.bool_)[column.code])
+        values = notes.attributes.setdefault(name, {})
+        for row in rows[np.unique(run[rows], return_index=True)[1]].tolist():
+            own = task if isinstance(task, str) else str(code_column(task).values[code_column(task).code[row]])
+            values.setdefault((own, str(videos.values[videos.code[row]])), str(column.values[column.code[row]]))
 
 
 def read_names(role: str, column: Column) -> Names:
@@ -165,7 +194,7 @@ def read_names(role: str, column: Column) -> Names:
 
 
 def _to_labels(
-    columns: Columns, names: Mapping[str, str], separator: str, milliseconds: Collection[str]
+    columns: Columns, names: Mapping[str, str], separator: str, milliseconds: Collection[str], timed: bool
 ) -> tuple[LabelArrays, list[str]]:
     """The labels and what was assumed of them; what is wrong is said of the last row (see `Table.convert`)."""
     step = read_names("step", columns["step"])
@@ -183,12 +212,12 @@ def _to_labels(
     wrong = (start < 0) | (end < start) | (~is_open & ~is_timed)
     if "confidence" in numbers:
         wrong |= (confidence < 0) | (confidence > 1)
-    if wrong.any() or (is_timed.any() and not is_timed.all()):
+    if wrong.any() or (timed and not is_timed.all()):
         last = [None if np.isnan(values[-1]) else float(values[-1]) for values in (start, end, confidence)]
         Segment(step.values[step.code[-1]], last[0], last[1], last[2])  # which says what is wrong with it
-        here, above = ("times", "none") if is_timed[-1] else ("no times", "some")
+        others = "the rows above" if is_timed.any() else "other rows"
         hint = "give start and end on every row, or on none"
-        raise InputError(f"the row has {here}, the rows above have {above}", hint=hint)
+        raise InputError(f"the row has no times, {others} have some", hint=hint)
     sureness = None if "confidence" not in numbers or np.isnan(confidence).all() else confidence
     labels = LabelArrays(task, video, step, None, None, sureness, source if source and any(source.values) else None)
     labels = replace(labels, start=start, end=end) if is_timed.any() else labels
@@ -198,14 +227,14 @@ def _to_labels(
 # -- labels -> tasks ------------------------------------------------------------------------------------------
 
 
-def make_tasks(parts: Sequence[tuple[Source, LabelArrays]]) -> list[Task]:
+def make_tasks(parts: Sequence[tuple[Source, LabelArrays]], ties: Ties = "unknown") -> list[Task]:
     """The tasks of the labels of some files; a video that is in two of them is refused."""
     labels_of_files = [labels for _, labels in parts]
     is_plain = all(labels.confidence is None and labels.source is None for labels in labels_of_files)
     is_plain &= len({labels.start is None for labels in labels_of_files if len(labels.step)}) <= 1
     if is_plain and len(parts) == 1:
-        return join_tasks(labels_of_files)
-    collector = reading.LabelCollector("")
+        return join_tasks(labels_of_files, ties=ties)
+    collector = reading.LabelCollector("", ties)
     for file, labels in parts:
         if not is_plain:
             labels.add_to(collector, file)
@@ -214,16 +243,23 @@ def make_tasks(parts: Sequence[tuple[Source, LabelArrays]]) -> list[Task]:
             for pair in np.unique(pairs).tolist() or [0]:
                 task_code, video_code = divmod(pair, len(labels.video.values))
                 collector.video(file, labels.video.values[video_code], labels.task.values[task_code])
-    return join_tasks(labels_of_files) if is_plain else collector.tasks()
+    return join_tasks(labels_of_files, ties=ties) if is_plain else collector.tasks()
 
 
-def join_tasks(parts: Sequence[LabelArrays], absent: Absent = "unknown", since_start: bool = False) -> list[Task]:
+def join_tasks(
+    parts: Sequence[LabelArrays], absent: Absent = "unknown", since_start: bool = False, ties: Ties = "unknown"
+) -> list[Task]:
     """Make tasks of labels, all with times or none; `since_start`: microseconds become seconds since the first one."""
     joined: list[Names] = []
     for columns in zip(*((part.task, part.video, part.step) for part in parts), strict=True):
         names = sorted({name for column in columns for name in column.values})
         rank = {name: index for index, name in enumerate(names)}
-        codes = [np.array([rank[name] for name in column.values], np.int32)[column.code] for column in columns]
+        codes = [
+            column.code
+            if column.values == names
+            else np.array([rank[name] for name in column.values], np.int32)[column.code]
+            for column in columns
+        ]
         joined.append(CodedColumn(names, np.concatenate(codes) if len(codes) > 1 else codes[0]))
     task, video, step = joined
     starts = [part.start for part in parts if part.start is not None and len(part.step)]
@@ -233,24 +269,33 @@ def join_tasks(parts: Sequence[LabelArrays], absent: Absent = "unknown", since_s
         times[0] if len(times) == 1 else np.concatenate([*times, np.zeros(0 if times else len(step.code))])
         for times in (starts, ends)
     )
-    order = _order(task.code, video.code, *((start, end, step.code) if is_timed else ()))
+    by_time = (start, end) if ties == "file" else (start, end, step.code)
+    order = _order(task.code, video.code, *(by_time if is_timed else ()))
     task, video, step = (CodedColumn(names.values, names.code[order]) for names in (task, video, step))
     start, end = start[order], end[order]
-    borders = np.searchsorted(task.code, np.arange(len(task.values) + 1)).tolist()
+    borders = np.searchsorted(task.code, np.arange(len(task.values) + 1, dtype=np.int32)).tolist()
     tasks = []
     for name, (low, high) in zip(task.values, pairwise(borders), strict=True):
         rows = slice(low, high)
         videos, steps = (video, step) if len(task.values) == 1 else (video[rows], step[rows])
         first, last = (times[rows].astype(np.float64, copy=False) for times in (start, end))
+        began = None
         if since_start or not is_timed:
             first_rows = np.searchsorted(videos.code, videos.code)  # of the video of each row
             if is_timed:  # subtracted as whole numbers, which are exact
                 origin = start[rows][first_rows]
                 first, last = ((times[rows] - origin).astype(np.float64) / 1e6 for times in (start, end))
+                began = np.full(len(videos.values), LabelColumns.NO_DATE, np.int64)
+                began[videos.code] = origin
             else:
                 first = (np.arange(high - low) - first_rows).astype(np.float64)
                 last = first + 1.0
-        own = LabelColumns(tuple(videos.values), videos.code, steps.code, first, last, is_timed)
+        if is_timed and ties == "file":
+            tied = (np.diff(videos.code) == 0) & (np.diff(first) == 0) & (first == last)[1:] & (first == last)[:-1]
+            begins = np.flatnonzero(np.append(True, ~tied)[: len(first)])
+            place = np.arange(len(first)) - np.repeat(begins, np.diff(np.append(begins, len(first))))
+            first, last = (times + place * np.spacing(first) for times in (first, last))
+        own = LabelColumns(tuple(videos.values), videos.code, steps.code, first, last, is_timed, began)
         tasks.append(Task.from_columns(name, steps.values, own, absent))
     return tasks
 
@@ -342,14 +387,15 @@ def _batches(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
         yield some
 
 
-def _encode(lines: Iterator[str]) -> Iterator[bytes]:
+def encode_lines(lines: Iterator[str]) -> Iterator[bytes]:
+    """Lines of text as pieces of a file."""
     return ("".join(batch).encode("utf-8") for batch in _batches(lines))
 
 
 WRITERS: Mapping[str, Writer] = {
-    ".csv": lambda tasks, path, options: {path: _encode(_csv_lines(tasks, ","))},
-    ".tsv": lambda tasks, path, options: {path: _encode(_csv_lines(tasks, "\t"))},
-    ".jsonl": lambda tasks, path, options: {path: _encode(_json_lines(tasks))},
+    ".csv": lambda tasks, path, options: {path: encode_lines(_csv_lines(tasks, ","))},
+    ".tsv": lambda tasks, path, options: {path: encode_lines(_csv_lines(tasks, "\t"))},
+    ".jsonl": lambda tasks, path, options: {path: encode_lines(_json_lines(tasks))},
     ".parquet": lambda tasks, path, options: {path: to_parquet(tasks)},
 }  # suffix -> what writes it
 READER = Reader("a table of steps (CSV, TSV, Excel, JSON Lines, Parquet) or a folder of them", can_read, read)

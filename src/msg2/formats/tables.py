@@ -13,7 +13,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from msg2.errors import InputError, require
 from msg2.formats.archives import COLUMN_ROWS_PER_ROW
 from msg2.formats.json_files import parse_json
+from msg2.formats.reading import MOST_BAD_ROWS, ReadNotes
 from msg2.formats.source import Source
 from msg2.text import short_repr
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 _NO_SEPARATORS = {" ": "spaces", ":": "colons"}
 _BOM = b"\xef\xbb\xbf"
+_BYTES_AT_ONCE = 1 << 20
 _FEW_LINES = 3  # text with fewer lines is not given to Arrow: there is nothing to gain, or a line without an end
 
 HeaderTest: TypeAlias = Callable[[Sequence[str]], bool]  # could these cells be a header? That decides the separator
@@ -51,7 +53,8 @@ class CodedColumn(Generic[ValueT_co]):
     def __getitem__(self, rows: slice | NDArray[np.bool_]) -> CodedColumn[ValueT_co]:
         """Some rows, with the values that occur in them."""
         code = self.code[rows]
-        used = np.bincount(code, minlength=len(self.values)) > 0
+        used = np.zeros(len(self.values), np.bool_)
+        used[code] = True
         if used.all():
             return CodedColumn(self.values, code)
         rank = np.cumsum(used, dtype=np.int32) - np.int32(1)
@@ -113,13 +116,27 @@ class Table:
     assumptions: Sequence[str] = ()  # what was assumed of its layout, in words
     text_rows: Callable[[], Iterable[tuple[int, Sequence[str]]]] = tuple  # below the header, of a table of text
 
-    def convert(self, columns: Columns, convert: Callable[[Columns], ResultT]) -> ResultT:
-        """Convert columns of this table; `convert` may blame the last row, since the first bad row is looked for."""
+    def convert(self, columns: Columns, convert: Callable[[Columns], ResultT], notes: ReadNotes) -> ResultT:
+        """Convert columns of this table without the rows that are wrong by themselves, if they are few.
+
+        `convert` may blame the last row, since the first bad row is looked for.
+        """
         try:
             return convert(columns)
         except InputError as error:
             fault, good = error, 0
         bad = len(next(iter(columns.values())))
+        faults = self._find_faults(columns, convert, 0 if notes.options.strict else MOST_BAD_ROWS * bad)
+        if faults:
+            right = np.ones(bad, np.bool_)
+            right[[*faults]] = False
+            with suppress(InputError):  # what is still wrong is a matter of several rows
+                converted = convert({role: column[right] for role, column in columns.items()})
+                lines = islice(self.lines(), max(faults) + 1)
+                places = {row: self.source.row(line) for row, line in enumerate(lines) if row in faults}
+                where = self.source.path
+                notes.set_aside([error.at(places.get(row, where)) for row, error in sorted(faults.items())], bad)
+                return converted
         while bad - good > 1:
             middle = (good + bad) // 2
             try:
@@ -129,6 +146,23 @@ class Table:
                 fault, bad = error, middle
         line = next(islice(self.lines(), max(bad - 1, 0), None), None)
         raise fault.at(self.source.path if line is None else self.source.row(line)) from None
+
+    def _find_faults(
+        self, columns: Columns, convert: Callable[[Columns], object], most: float
+    ) -> dict[int, InputError]:
+        """The rows that are wrong by themselves, with what is wrong; none where they are more than `most`."""
+        faults: dict[int, InputError] = {}
+        parts = [(0, columns)]
+        while parts and len(faults) <= most:
+            low, part = parts.pop()
+            try:
+                convert(part)
+            except InputError as error:
+                if (size := len(next(iter(part.values())))) == 1:
+                    faults[low] = error
+                for rows in (slice(0, size // 2), slice(size // 2, size)) if size > 1 else ():
+                    parts.append((low + rows.start, {role: column[rows] for role, column in part.items()}))
+        return {} if parts or len(faults) > most else faults
 
 
 def open_table(source: Source, fits: HeaderTest) -> Table:
@@ -244,16 +278,10 @@ def _read_csv_by_arrow(source: Source, header: tuple[str, ...], separator: str, 
     if source.head.count(b"\n") < _FEW_LINES or len(set(header)) < len(header):
         return None
     with source.open_binary() as stream:
-        content = stream.read()
-    if budget := getattr(stream, "budget", None):
-        budget.require(rows=content.count(b"\n"))
-    if b"\0" in content:
-        return None
-    begin = content.find(b"\n")
-    is_quoted = content.find(b'"', begin) >= 0
-    if is_quoted and not _quotes_enclose_cells(content[begin + 1 :], separator):
-        return None
-    read = arrow_csv.ReadOptions(column_names=list(header), skip_rows=1)
+        if (is_quoted := _are_cells_quoted(stream, separator)) is None:
+            return None
+    # One thread: several spend more time on merging their dictionaries than they save.
+    read = arrow_csv.ReadOptions(column_names=list(header), skip_rows=1, use_threads=False)
     parse = arrow_csv.ParseOptions(
         delimiter=separator, quote_char='"' if is_quoted else False, newlines_in_values=is_quoted
     )
@@ -263,8 +291,8 @@ def _read_csv_by_arrow(source: Source, header: tuple[str, ...], separator: str, 
         convert = arrow_csv.ConvertOptions(
             column_types=column_types, include_columns=list(wanted), null_values=[], strings_can_be_null=False
         )
-        with suppress(pyarrow.ArrowException, UnicodeError):
-            table = arrow_csv.read_csv(pyarrow.BufferReader(content), read, parse, convert)
+        with suppress(pyarrow.ArrowException, UnicodeError), source.open_binary() as stream:
+            table = arrow_csv.read_csv(stream, read, parse, convert)
             columns = {name: arrow_column(table.column(name)) for name in wanted}
             inferred = [columns[name] for name in wanted if name not in column_types]
             if not any(isinstance(column, CodedColumn) or column.dtype.kind != "M" for column in inferred):
@@ -272,15 +300,25 @@ def _read_csv_by_arrow(source: Source, header: tuple[str, ...], separator: str, 
     return None
 
 
-def _quotes_enclose_cells(content: bytes, separator: str) -> bool:
-    """Whether all quotes enclose whole cells; Arrow would read others in its own way."""
-    characters = np.frombuffer(content + b"\n", np.uint8)
-    quotes = np.flatnonzero(characters == ord('"'))
-    if len(quotes) % 2:
-        return False
-    before, after = characters[quotes[::2] - 1], characters[quotes[1::2] + 1]
-    breaks = tuple(f"{separator}\r\n".encode())
-    return bool(np.isin(before[int(quotes[0] == 0) :], breaks).all() and np.isin(after, breaks).all())
+def _are_cells_quoted(stream: IO[bytes], separator: str) -> bool | None:
+    """Whether cells of a text are in quotes; None where Arrow would read some character in its own way."""
+    is_break = np.zeros(256, np.bool_)
+    is_break[list(f"{separator}\r\n".encode())] = True
+    quote_count, row_count, budget = 0, 0, getattr(stream, "budget", None)
+    stream.readline()  # the header
+    while part := stream.read(_BYTES_AT_ONCE) + stream.readline():
+        row_count += part.count(b"\n")
+        if budget is not None:
+            budget.require(rows=row_count)
+        if b"\0" in part:
+            return None
+        characters = np.frombuffer(b"\n" + part + b"\n", np.uint8)
+        quotes = np.flatnonzero(characters == ord('"'))
+        opening, closing = quotes[quote_count % 2 :: 2], quotes[1 - quote_count % 2 :: 2]
+        if not is_break[characters[opening - 1]].all() or not is_break[characters[closing + 1]].all():
+            return None  # a quote within a cell
+        quote_count += len(quotes)
+    return None if quote_count % 2 else quote_count > 0
 
 
 def arrow_column(column: pyarrow.ChunkedArray) -> Column:
@@ -290,9 +328,8 @@ def arrow_column(column: pyarrow.ChunkedArray) -> Column:
 
     if types.is_decimal(column.type) or types.is_string_view(column.type):
         column = column.cast("float64" if types.is_decimal(column.type) else "string")
-    kind, missing = column.type, np.zeros(len(column), np.bool_)
-    if column.null_count:
-        missing = np.array(column.is_null().to_pylist(), np.bool_)
+    kind = column.type
+    missing = np.array(column.is_null().to_pylist(), np.bool_) if column.null_count else np.ma.nomask
     if types.is_integer(kind) or types.is_floating(kind):
         return np.ma.array(_numbers(column.combine_chunks(), np.dtype(kind.to_pandas_dtype())), mask=missing)
     if types.is_timestamp(kind):

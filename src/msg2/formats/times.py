@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import numpy as np
@@ -28,7 +28,8 @@ _DATE = re.compile(
     r"(?:[ T]+(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?)?"
     r"\s*(?P<half>[AaPp][Mm])?)?"
 )  # a date as people and spreadsheets write it: 2024/05/13, 13.05.2024, 13/05/2024 or 5/13/2024, maybe with a time
-_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+_EPOCH, _LOCAL_EPOCH = datetime(1970, 1, 1, tzinfo=UTC), datetime(1970, 1, 1)
+_LOCAL, _ZONED = "times without a time zone", "times with a time zone"
 _UNITS = (
     (10**11, 10**6, "seconds since 1970"),
     (10**14, 10**3, "milliseconds since 1970"),
@@ -145,9 +146,10 @@ class TimestampParser:
                 time = datetime.fromisoformat(plain)
             except ValueError:
                 time = _parse_date(plain, self.day_first)
-            kind = f"times {'without' if time.tzinfo is None else 'with'} a time zone"
-            microseconds = ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
-        if self.kind not in (None, kind):
+            kind, epoch = (_LOCAL, _LOCAL_EPOCH) if time.tzinfo is None else (_ZONED, _EPOCH)
+            since = time - epoch
+            microseconds = (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
+        if self.kind is not kind and self.kind is not None:
             what = f"the time {short_repr(text)} is one of {kind}, those above are {self.kind}"
             raise InputError(what, hint="write all times of a file in the same way")
         self.kind = kind

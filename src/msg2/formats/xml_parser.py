@@ -5,8 +5,8 @@ Documents that define entities are refused: they are how a small file becomes a 
 
 import codecs
 import re
-from collections.abc import Callable
-from typing import NoReturn, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import IO, NoReturn, TypeAlias
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
@@ -39,7 +39,7 @@ def parse_xml(
     """Call the handlers for every element of a file, in its order."""
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    depth = length = fed = 0
+    depth = length = 0
 
     def start_element(name: str, attributes: dict[str, str]) -> None:
         nonlocal depth, length
@@ -62,10 +62,23 @@ def parse_xml(
 
     parser.StartElementHandler, parser.EndElementHandler = start_element, end_element
     parser.CharacterDataHandler = None if text is None else add_text
+    feed_parser(parser, source)
+
+
+def read_chunks(stream: IO[bytes]) -> Iterator[bytes]:
+    """A file in pieces."""
+    return iter(lambda: stream.read(CHUNK), b"")
+
+
+def feed_parser(
+    parser: expat.XMLParserType, source: Source, pieces: Callable[[IO[bytes]], Iterator[bytes]] = read_chunks
+) -> None:
+    """Let a parser with its handlers read a file, or what is left of it in some pieces."""
+    fed = 0
     parser.EntityDeclHandler = parser.ExternalEntityRefHandler = _refuse_entity
     try:
         with source.open_binary() as stream:
-            while chunk := stream.read(CHUNK):
+            for chunk in pieces(stream):
                 parser.Parse(chunk)
                 fed += len(chunk)
                 _require_short(fed - parser.CurrentByteIndex)

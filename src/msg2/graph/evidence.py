@@ -15,16 +15,21 @@ from pydantic import ConfigDict, Field, Strict, TypeAdapter, ValidationError, Wr
 from pydantic_core import PydanticOmit, PydanticUseDefault
 
 from msg2.graph.formula import Formula, FormulaKind
-from msg2.task import Step
+from msg2.task import Step, demonstrations_noun
 
 if TYPE_CHECKING:
     from msg2.graph.graph import SubtaskGraph
 
 EdgeKind: TypeAlias = Literal["needs", "after"]
 """What an edge says: `after` needs `before`, or comes after it where both are done."""
-PairKind: TypeAlias = EdgeKind | Literal["exclusive", "free"]
-"""What a graph says of an ordered pair of steps; see `msg2.graph.closure.PairKinds`."""
-PAIR_KINDS: tuple[PairKind, ...] = ("needs", "after", "exclusive", "free")
+PairKind: TypeAlias = EdgeKind | Literal["exclusive", "together", "free"]
+"""What a graph says of an ordered pair of steps; see `msg2.graph.closure.PairKinds`. Two steps are `together` if most
+videos have them at the same time, so that nothing can be said of their order."""
+PAIR_KINDS: tuple[PairKind, ...] = ("needs", "after", "exclusive", "together", "free")
+WEAK_BELOW = 5
+"""A rule of which fewer videos tell is weak."""
+WEAK_SHARE = 0.75
+"""So is one that a smaller share of these videos supports."""
 
 
 def _unless_valid(otherwise: type[Exception]) -> WrapValidator:
@@ -72,6 +77,8 @@ class Support:
     """By how much the edge makes the videos more probable than the graph without it, prior included (nats)."""
     careless: NumberOrNone = None
     """Of the videos that order the two steps the other way round, the share that is careless with other edges too."""
+    simultaneous: CountOrNone = None
+    """Videos with both steps that do not order them: they come at the same time, or overlap."""
 
     @property
     def share(self) -> float | None:
@@ -105,6 +112,11 @@ NO_SUPPORT = Support()
 """The support of an edge of which the evidence does not say anything."""
 
 
+def is_weak(held: int, videos: int) -> bool:
+    """Whether the videos that tell of a rule are so few, or so divided, that it may be chance."""
+    return videos < WEAK_BELOW or held < WEAK_SHARE * videos
+
+
 @dataclass(frozen=True, slots=True)
 class Edge:
     """A dependency between two steps, with the videos that support it (None where the graph has no evidence)."""
@@ -132,6 +144,30 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
+class Response:
+    """How many videos do what must follow a step, of how many."""
+
+    follows: Formula
+    held: _Videos
+    videos: _Videos
+    lacking: CountOrNone = None
+    """Those of them that never show what must follow."""
+    confidence: NumberOrNone = None
+    """Share of the bootstrap samples that say so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """In how many videos one of several steps came before the one that needs one of them, of how many that tell."""
+
+    clause: Formula
+    held: _Videos
+    videos: _Videos
+    confidence: NumberOrNone = None
+    """Share of the bootstrap samples with this clause."""
+
+
+@dataclass(frozen=True, slots=True)
 class StepEvidence:
     """What the videos say about the precondition of one step; absent where the evidence does not say."""
 
@@ -153,6 +189,8 @@ class StepEvidence:
     """The second best precondition."""
     edges: Annotated[Mapping[Step, Annotated[Support, _OR_OMITTED]], _OR_DEFAULT] = field(default_factory=dict)
     """The support of each step in the precondition."""
+    alternatives: Annotated[tuple[Alternatives, ...], _OR_DEFAULT] = ()
+    """The same of each OR."""
     optional: Annotated[LeftOut | None, _OR_DEFAULT] = None
     """Where the step is optional: how many videos do without it."""
     instead: NamesOrNone = None
@@ -165,6 +203,10 @@ class StepEvidence:
     """Of each exclusive partner, the share of the bootstrap samples in which the two are exclusive."""
     any_gain: NumberOrNone = None
     """As `Support.gain`, of the weakest OR in the precondition."""
+    together: Annotated[Mapping[Step, Annotated[Support, _OR_OMITTED]], _OR_DEFAULT] = field(default_factory=dict)
+    """The steps that mostly happen at the same time; `before`: videos in which such a step comes before this one."""
+    responses: Annotated[tuple[Response, ...], _OR_DEFAULT] = ()
+    """What must follow this step."""
 
     @staticmethod
     def from_json(value: object) -> StepEvidence:
@@ -178,7 +220,67 @@ class StepEvidence:
 
 
 _SUPPORT, _STEP_EVIDENCE = TypeAdapter(Support), TypeAdapter(StepEvidence)
-RelationKind: TypeAlias = EdgeKind | Literal["exclusive"]
+
+
+def demonstrations(graph: SubtaskGraph) -> str:
+    """What the graph was learned from: "runs" of an event log, else "videos"."""
+    options = graph.method.get("options")
+    return demonstrations_noun(options.get("absent") if isinstance(options, Mapping) else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Backing:
+    """What stands behind a rule: of the videos that tell, how many say so; None where nobody has counted."""
+
+    held: int | None = None
+    videos: int | None = None
+    weak: bool = False
+    share: float | None = None
+    """Of the bootstrap samples, those that say the same."""
+    stated: bool = False
+    """Whether a person said so, whatever the videos say."""
+    at_once: int = 0
+    """Videos that tell nothing, since both steps happen at the same time in them."""
+
+    @property
+    def doubt(self) -> str:
+        """Why it is weak, if it is."""
+        if not self.weak or self.held is None or self.videos is None:
+            return ""
+        return "few tell" if self.videos < WEAK_BELOW else f"{self.videos - self.held} contradict"
+
+    def words(self, noun: str = "") -> str:
+        """Put it into words, such as "7 of 15 runs: 8 contradict, 62 %"."""
+        if self.stated:
+            return "stated"
+        counts = "" if self.held is None else f"{self.held} of {self.videos} {noun}".rstrip()
+        share = "" if self.share is None else f"{100 * self.share:.0f} %"
+        at_once = f"{self.at_once} at the same time" if self.at_once > (self.videos or 0) else ""
+        return ", ".join(filter(None, [": ".join(filter(None, [counts, self.doubt])), at_once, share]))
+
+
+def edge_backing(graph: SubtaskGraph, before: Step, after: Step) -> Backing:
+    """Count for and against an edge. In a log, the runs that lack what is needed are against it.
+
+    >>> from msg2.graph import SubtaskGraph, step
+    >>> evidence = {"pour": {"edges": {"boil": {"before": 7, "together": 10, "weak": True}}}}
+    >>> graph = SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")}, None, evidence)
+    >>> edge_backing(graph, "boil", "pour").words("videos")
+    '7 of 10 videos: 3 contradict'
+    """
+    support = graph.support(before, after)
+    if support is None or (before, after) in graph.stated:
+        return Backing(stated=(before, after) in graph.stated)
+    (held, against), share = support.counts, support.probability
+    if any(clause.kind == "step" and clause.name == before for clause in graph.precondition(after).clauses()):
+        share = share if support.kinds is None else support.kinds.get("needs", 0.0)
+        if against is not None and demonstrations(graph) == "runs":
+            against += support.lacking or 0
+    videos = None if held is None or against is None else held + against
+    return Backing(held, videos, support.weak, share, at_once=support.simultaneous or 0)
+
+
+RelationKind: TypeAlias = EdgeKind | Literal["exclusive", "together"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,24 +295,34 @@ class RelatedPair:
     share: float | None
     """Share of these with the first step first; of an exclusive pair, with only one of the two."""
     supporting: int | None
-    """Videos that speak for it: this share, counted."""
+    """Videos that speak for it: this share, counted; of a pair that happens together, `simultaneous`."""
     opposing: int | None
-    """Videos that speak against it: the others of them."""
+    """Videos that speak against it: the others of them. In a log, also the runs that lack what is needed."""
     weak: bool
-    """Whether these videos are so few that the edge may be chance."""
+    """Whether these videos are so few, or so divided, that the edge may be chance."""
     probability: float | None
     """Share of the bootstrap samples that say the same."""
     confidence: float | None
     """The probability where there were bootstrap samples, else the share."""
+    simultaneous: int | None = None
+    """Videos with both that do not order them: they come at the same time, or overlap."""
+
+    @property
+    def doubt(self) -> str:
+        """Why it is weak, if it is."""
+        return Backing(self.supporting, (self.supporting or 0) + (self.opposing or 0), self.weak).doubt
 
 
 def edge_pairs_with_support(graph: SubtaskGraph) -> list[RelatedPair]:
-    """Every edge of a graph, in the order of `graph.edges()`."""
-    return [_row(edge.before, edge.after, edge.kind, edge.support or NO_SUPPORT) for edge in graph.edges()]
+    """Every edge of a graph, in the order of `graph.edges()`, then the pairs that mostly happen together."""
+    return [
+        *(_row(edge.before, edge.after, edge.kind, edge.support or NO_SUPPORT, graph) for edge in graph.edges()),
+        *(_row(first, second, "together", support, graph) for first, second, support in together_pairs(graph)),
+    ]
 
 
 def related_pairs(graph: SubtaskGraph) -> list[RelatedPair]:
-    """Every edge and exclusive pair of a graph, the surest first; last those with few videos, and without evidence.
+    """Every pair of a graph that is related, the surest first; last those with few videos, and without evidence.
 
     >>> from msg2.graph import SubtaskGraph, step
     >>> evidence = {"pour": {"edges": {"boil": {"before": 9, "together": 10}}}}
@@ -222,19 +334,34 @@ def related_pairs(graph: SubtaskGraph) -> list[RelatedPair]:
     apart = sorted({pair for group in graph.exclusive for pair in combinations(group, 2)})
     rows = [
         *edge_pairs_with_support(graph),
-        *(_row(first, second, "exclusive", exclusive_support(graph, first, second)) for first, second in apart),
+        *(_row(first, second, "exclusive", exclusive_support(graph, first, second), graph) for first, second in apart),
     ]
     return sorted(
         rows, key=lambda row: (row.confidence is None, row.weak, -(row.confidence or 0), -(row.together or 0))
     )
 
 
-def _row(before: Step, after: Step, kind: RelationKind, support: Support) -> RelatedPair:
-    share, probability = support.share, support.probability
-    confidence = share if probability is None else probability
+def together_pairs(graph: SubtaskGraph) -> list[tuple[Step, Step, Support]]:
+    """The pairs of steps that mostly happen at the same time, each once, with their support."""
+    return [
+        (first, second, support)
+        for second in graph.steps
+        for first, support in sorted(graph.step_evidence(second).together.items())
+        if graph.index.get(first, len(graph.steps)) < graph.index[second] and graph.kind(first, second) == "together"
+    ]
+
+
+def _row(before: Step, after: Step, kind: RelationKind, support: Support, graph: SubtaskGraph) -> RelatedPair:
+    share, probability, at_once, weak = support.share, support.probability, support.simultaneous, support.weak
     supporting, opposing = support.counts
+    sure = share if probability is None else probability
+    if kind == "together":
+        supporting, opposing, weak = at_once or 0, support.together or 0, False
+        sure = supporting / max(supporting + opposing, 1)
+    elif kind == "needs" and supporting is not None:
+        opposing = (edge_backing(graph, before, after).videos or supporting) - supporting
     return RelatedPair(
-        before, after, kind, support.together, share, supporting, opposing, support.weak, probability, confidence
+        before, after, kind, support.together, share, supporting, opposing, weak, probability, sure, at_once
     )
 
 

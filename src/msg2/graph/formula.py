@@ -66,9 +66,6 @@ class Formula:
     def _key(self) -> tuple[object, ...]:
         return (_RANK[self.kind], self.name, tuple(operand._key for operand in self.operands))
 
-    def __hash__(self) -> int:
-        return hash(self._key)
-
     def evaluate(self, completed: Set[Step]) -> bool:
         """f(c) where exactly the steps in `completed` are completed."""
         if self.kind == "step":

@@ -26,13 +26,16 @@ from msg2.graph.closure import Relation
 from msg2.graph.evidence import Edge, PairKind, StepEvidence, Support, edge_pairs_with_support, node_link_graph
 from msg2.graph.explanation import rules, sentences
 from msg2.graph.formula import TRUE, Formula, all_of, formula_from_json, step
-from msg2.graph.graph_file import FORMAT, StatedRule, read_graph_file
+from msg2.graph.graph_file import FORMAT, NO_TEXTS, Loop, ProcedureTexts, StatedRule, read_graph_file
 from msg2.task import Step
 from msg2.text import short_repr
 
 if TYPE_CHECKING:
     import networkx
     import pandas  # type: ignore[import-untyped]
+
+    from msg2.drawing.procedure import Still
+    from msg2.formats.conversion import Demonstrations
 
 START, END = "START", "END"
 """The virtual steps before every first and after every last step, in edge scores."""
@@ -44,9 +47,10 @@ class SubtaskGraph:
 
     `order` has pairs (a, b): where a run does both, a comes first. `exclusive` has groups of steps of which a run does
     at most one, `optional` the steps that a faultless run may leave out, `repeats` the share of runs that do a step
-    again. `rules` are what a person stated: to break one is a mistake for certain. `method` says how the graph was
-    learned (name, options, videos) and `evidence` what supports it. Steps are kept sorted by layer, then name. A cycle
-    of preconditions and order is rejected.
+    again. `responses` has pairs (a, F): once a was done, F follows sooner or later. `loops` are parts that are done
+    again. `rules` are what a person stated: to break one is a mistake for certain. `texts` are those of the written
+    procedure. `method` says how the graph was learned (name, options, videos) and `evidence` what supports it. Steps
+    are kept sorted by layer, then name. A cycle of preconditions and order is rejected.
 
     >>> from msg2.graph.formula import any_of, step
     >>> g = SubtaskGraph("coffee", ["pour", "grind", "open"], {"pour": any_of([step("grind"), step("open")])})
@@ -61,7 +65,10 @@ class SubtaskGraph:
     exclusive: tuple[tuple[Step, ...], ...]
     optional: frozenset[Step]
     repeats: Mapping[Step, float]
+    responses: tuple[tuple[Step, Formula], ...]
+    loops: tuple[Loop, ...]
     rules: tuple[StatedRule, ...]
+    texts: ProcedureTexts
     method: Mapping[str, Any]
     evidence: Mapping[Step, object]
 
@@ -77,13 +84,28 @@ class SubtaskGraph:
         exclusive: Iterable[Iterable[Step]] = (),
         optional: Iterable[Step] = (),
         repeats: Mapping[Step, float] | None = None,
+        responses: Iterable[tuple[Step, Formula]] = (),
+        loops: Iterable[Loop] = (),
         rules: Iterable[StatedRule] = (),
+        texts: ProcedureTexts = NO_TEXTS,
     ) -> None:
         names, left_out, again, stated = list(steps), list(optional), dict(repeats or {}), tuple(rules)
+        following, parts = sorted(set(responses), key=lambda pair: (pair[0], str(pair[1]))), tuple(loops)
         pairs, groups = [(before, after) for before, after in order], [tuple(group) for group in exclusive]
         said = [(rule.before, rule.after) for rule in stated]
-        named: dict[str, Sequence[Sequence[Step]]] = {"order": pairs, "exclusive": groups, "rules": said}
-        _check_names(names, preconditions, named, left_out, again)
+        relations: dict[str, Sequence[Sequence[Step]]] = {
+            "order": pairs,
+            "exclusive": groups,
+            "rules": said,
+            "responses": [(before, *sorted(formula.steps)) for before, formula in following],
+        }
+        mentions: dict[str, Sequence[Sequence[Step]]] = {
+            "optional": [[name] for name in left_out],
+            "loops": [[*loop.steps, *loop.back] for loop in parts],
+            "descriptions": [[*texts.descriptions]],
+            "warnings": [[caution.step] for caution in texts.warnings if caution.step is not None],
+        }
+        _check_names(names, preconditions, relations, mentions, again)
         needed = {name: formula for name, formula in preconditions.items() if formula != TRUE}
         layers = _layers(names, needed, pairs)
         ordered = tuple(sorted(names, key=lambda name: (layers[name], name)))
@@ -95,7 +117,10 @@ class SubtaskGraph:
             exclusive=tuple(sorted({tuple(sorted(set(group))) for group in groups})),
             optional=frozenset(left_out),
             repeats=MappingProxyType({name: again[name] for name in ordered if name in again}),
+            responses=tuple(following),
+            loops=parts,
             rules=stated,
+            texts=texts,
             method=MappingProxyType(dict(method or {})),
             evidence=MappingProxyType(dict(evidence or {})),
         )
@@ -211,12 +236,14 @@ class SubtaskGraph:
         Returns
         -------
         PairKind
-            "needs", "after", "exclusive" or "free".
+            "needs", "after", "exclusive", "together" or "free".
         """
         pair, kinds = (self.steps.index(before), self.steps.index(after)), self.pair_kinds
         if kinds.exclusive[pair]:
             return "exclusive"
-        return "needs" if kinds.needs[pair] else "after" if kinds.before[pair] else "free"
+        if kinds.before[pair]:
+            return "needs" if kinds.needs[pair] else "after"
+        return "together" if before in self.step_evidence(after).together and not kinds.before.T[pair] else "free"
 
     def parents(self, step: Step) -> frozenset[Step]:
         """The steps in the step's precondition."""
@@ -297,13 +324,18 @@ class SubtaskGraph:
         inner = frozenset((edge.before, edge.after) for edge in self.edges())
         return inner | self._end_pairs(inner) if ends else inner
 
+    @cached_property
+    def edge_matrix(self) -> Relation:
+        """[a, b]: whether there is an edge of either kind from step a to step b."""
+        return self.relation(self.edge_pairs())
+
     def reduced_edge_pairs(self, ends: bool = False) -> frozenset[tuple[Step, Step]]:
         """The plain transitive reduction of the edges of both kinds: a pair with a way round through others is dropped.
 
         Unlike `transitive_reduction` it asks neither for ORs nor for optional steps: human task graphs do not tell
         them apart, and edge scores compare with those.
         """
-        kept = np.argwhere(closure.transitive_reduction(self.relation(self.edge_pairs())))
+        kept = np.argwhere(closure.transitive_reduction(self.edge_matrix))
         inner = frozenset((self.steps[before], self.steps[after]) for before, after in kept.tolist())
         return inner | self._end_pairs(inner) if ends else inner
 
@@ -340,9 +372,15 @@ class SubtaskGraph:
             exclusive=[map(new, group) for group in self.exclusive],
             optional=map(new, self.optional),
             repeats={new(name): share for name, share in self.repeats.items()},
+            responses=[(new(name), formula_from_json(formula.to_json(new))) for name, formula in self.responses],
+            loops=[
+                loop.model_copy(update={"steps": [*map(new, loop.steps)], "back": [*map(new, loop.back)]})
+                for loop in self.loops
+            ],
             rules=[
                 rule.model_copy(update={"before": new(rule.before), "after": new(rule.after)}) for rule in self.rules
             ],
+            texts=self.texts.rename_steps(new),
         )
 
     def to_networkx(self) -> networkx.DiGraph:
@@ -365,7 +403,7 @@ class SubtaskGraph:
         return graph
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A `pandas.DataFrame` of the edges, with the fields of `RelatedPair` as columns.
+        """A `pandas.DataFrame` of the edges, then the pairs that happen together, with the fields of `RelatedPair`.
 
         What the evidence does not say is missing (NA).
         """
@@ -375,6 +413,7 @@ class SubtaskGraph:
         types = {
             "before": str, "after": str, "kind": str, "together": "Int64", "share": "float64", "supporting": "Int64",
             "opposing": "Int64", "weak": "bool", "probability": "float64", "confidence": "float64",
+            "simultaneous": "Int64",
         }  # fmt: skip
         rows = [astuple(row) for row in edge_pairs_with_support(self)]
         return pandas.DataFrame(rows, columns=list(types)).astype(types)
@@ -414,6 +453,34 @@ class SubtaskGraph:
 
         return drawing.show(self, Path(path), compare=compare, picture=drawing.PictureOptions(**options))
 
+    def write(
+        self, path: str | Path, data: Demonstrations | None = None, stills: Mapping[Step, Still] | None = None
+    ) -> Path:
+        """Write the graph as a procedure for people: numbered steps, what each needs, and the evidence.
+
+        Parameters
+        ----------
+        path : str or Path
+            Its suffix decides the format: .html, .md, .docx or .pdf.
+        data : Task or anything that `msg2.infer` takes, optional
+            Recordings: they decide between the orders that the graph allows, and tell how long steps take.
+        stills : mapping from str to Still, optional
+            Pictures of steps, as `msg2.media.stills.find_stills` takes them from the videos.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        InputError
+            Where the suffix is no format, a library is missing, or the file cannot be written.
+        """
+        from msg2 import drawing
+
+        return drawing.write_procedure(self, Path(path), data, stills)
+
     def _repr_svg_(self) -> str:
         from msg2 import drawing
 
@@ -442,7 +509,10 @@ class SubtaskGraph:
             "exclusive": [list(group) for group in self.exclusive],
             "optional": [name for name in self.steps if name in self.optional],
             "repeats": dict(self.repeats),
+            "responses": [[name, formula.to_json()] for name, formula in self.responses],
+            "loops": [loop.model_dump(exclude_defaults=True) for loop in self.loops],
             "rules": [rule.model_dump(exclude_none=True) for rule in self.rules],
+            **self.texts.model_dump(exclude_none=True),
         }
         return {
             "format": FORMAT,
@@ -468,7 +538,8 @@ class SubtaskGraph:
         """Read the content of a graph file; a malformed one is rejected with the place of the offending value."""
         file = read_graph_file(value)
         with errors_at("order" if file.order else "preconditions"):
-            graph = SubtaskGraph(**{key.name: getattr(file, key.name) for key in fields(SubtaskGraph)})
+            own = {key.name: getattr(file, key.name) for key in fields(SubtaskGraph) if key.name != "texts"}
+            graph = SubtaskGraph(**own, texts=file.texts)
         with errors_at("rules"):
             return graph._with_rules() if file.rules else graph
 
@@ -488,7 +559,7 @@ def _check_names(
     steps: list[Step],
     preconditions: Mapping[Step, Formula],
     relations: Mapping[str, Sequence[Sequence[Step]]],
-    optional: Iterable[Step],
+    mentions: Mapping[str, Sequence[Sequence[Step]]],
     repeats: Mapping[Step, float],
 ) -> None:
     """Refuse a step that is there twice, names that are no steps, relations of one step, and shares that are none."""
@@ -496,33 +567,33 @@ def _check_names(
     if len(known) < len(steps):
         twice = next(name for name in steps if steps.count(name) > 1)
         raise InputError(f"the graph has the step {short_repr(twice)} twice")
-    related = [(f"{key}, entry {n}", group) for key, groups in relations.items() for n, group in enumerate(groups, 1)]
     named: list[tuple[str, Sequence[Step]]] = [
         *((f"preconditions of '{name}'", sorted({name} | formula.steps)) for name, formula in preconditions.items()),
-        *related,
-        *((f"optional, entry {n}", [name]) for n, name in enumerate(optional, 1)),
+        *((f"{key}, entry {n}", group) for key, groups in {**relations, **mentions}.items()
+          for n, group in enumerate(groups, start=1)),
         *((f"repeats of '{name}'", [name]) for name in repeats),
-    ]
+    ]  # fmt: skip
     for where, names in named:
         for name in names:
             if name not in known:
                 raise InputError(f"{short_repr(name)} is not among the steps of the graph", where=where)
-    for where, names in related:
-        if len(set(names)) < 2:
-            raise InputError("needs two different steps", where=where)
+    for key, groups in relations.items():
+        for n, group in enumerate(groups, start=1):
+            require(len(set(group)) > 1, "needs two different steps", where=f"{key}, entry {n}")
     for name, share in repeats.items():
         require(0 <= share <= 1, f"is a share of {share}, it must be 0 to 1", where=f"repeats of '{name}'")
 
 
 def _rename_in_evidence(value: object, names: Mapping[Step, Step], key: str | None = None) -> object:
     """The evidence of a step, or the value of a key in it, with other step names: as keys and in formulas."""
-    if isinstance(value, dict) and key in ("edges", "exclusive", "exclusive_probability"):
+    if isinstance(value, dict) and key in ("edges", "exclusive", "exclusive_probability", "together"):
         return {names.get(name, name): inner for name, inner in value.items()}
     if isinstance(value, dict):
         return {own: _rename_in_evidence(inner, names, key or own) for own, inner in value.items()}
-    if isinstance(value, list) and key in ("instead", "clauses", "runner_up"):
+    is_named = key in ("alternatives", "instead", "clauses", "runner_up", "responses")
+    if isinstance(value, list) and is_named:
         return [_rename_in_evidence(item, names, key) for item in value]
-    return names.get(value, value) if isinstance(value, str) and key in ("instead", "clauses", "runner_up") else value
+    return names.get(value, value) if isinstance(value, str) and is_named else value
 
 
 def _layers(

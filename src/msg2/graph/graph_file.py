@@ -6,6 +6,7 @@ The package has the schema as `schema.json`; tests/graph/test_schema.py says how
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, RootModel, SkipValidation, ValidationError
@@ -51,7 +52,8 @@ DistinctSteps: TypeAlias = Annotated[
     StepNames, AfterValidator(_check_distinct), Field(json_schema_extra={"uniqueItems": True})
 ]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
-_NEW_KEYS = ("order", "exclusive", "optional", "repeats", "rules")  # which files of the old format do not have
+_TEXTS = ("descriptions", "warnings", "tools", "version", "reviewed")
+_NEW_KEYS = ("order", "exclusive", "optional", "repeats", "rules", "responses", "loops", *_TEXTS)  # not in old files
 
 
 class _PartOfFile(BaseModel):
@@ -95,14 +97,68 @@ class StatedRule(_PartOfFile):
     """When, as a date."""
 
 
-class GraphFileContent(_PartOfFile):
+class Loop(_PartOfFile):
+    """Steps that many runs do again, all of them or most."""
+
+    steps: Annotated[DistinctSteps, Field(min_length=1)]
+    """The steps that are done again, in their order."""
+    back: DistinctSteps = []
+    """Steps that lead back: they are only done between the last of these steps and the first one, done again."""
+    share: Share
+    """The share of the runs with these steps that do them again."""
+
+
+class Caution(_PartOfFile):
+    """Something to be careful about."""
+
+    text: str
+    step: StepName | None = None
+    """Where it belongs to one step."""
+
+
+class Review(_PartOfFile):
+    """Who has checked a procedure, and when."""
+
+    by: str
+    on: str | None = None
+    """A date."""
+
+
+class ProcedureTexts(_PartOfFile):
+    """What a written procedure says beyond the graph."""
+
+    descriptions: dict[str, str] = {}
+    """Step: one sentence that says what to do."""
+    warnings: Annotated[list[Caution], FailFast()] = []
+    """What to be careful about, of the whole procedure or of a step."""
+    tools: list[str] = []
+    """What is needed to do it."""
+    version: str | None = None
+    """Of the procedure."""
+    reviewed: Review | None = None
+    """Who has checked it; a draft that nobody has checked does not have it."""
+
+    def rename_steps(self, new: Callable[[str], str]) -> ProcedureTexts:
+        """The same texts of steps with other names."""
+        cautions = [
+            caution if caution.step is None else caution.model_copy(update={"step": new(caution.step)})
+            for caution in self.warnings
+        ]
+        descriptions = {new(name): text for name, text in self.descriptions.items()}
+        return self.model_copy(update={"descriptions": descriptions, "warnings": cautions})
+
+
+NO_TEXTS = ProcedureTexts()
+
+
+class GraphFileContent(ProcedureTexts):
     """A subtask graph: the steps of a task, what each of them needs, and how else they are related.
 
     Beyond what this schema can say: every name in preconditions (as a key or inside a formula), order, exclusive,
-    optional, repeats and rules is in steps; and preconditions and order together form no cycle. A file of the format
-    msg2.graph/1 has preconditions only and is read as one without the rest. Versions: the number after the slash in
-    format grows when a file of the new kind could be misread by a program that knows the old one; keys inside method
-    and evidence may be added without a new number, and readers keep those they do not know.
+    optional, repeats, rules, responses, loops and the texts is in steps; and preconditions and order together form no
+    cycle. A file of the format msg2.graph/1 has preconditions only and is read as one without the rest. Versions: the
+    number after the slash in format grows when a file of the new kind could be misread by a program that knows the old
+    one; keys inside method and evidence may be added without a new number, and readers keep those they do not know.
     """
 
     model_config = ConfigDict(
@@ -130,10 +186,19 @@ class GraphFileContent(_PartOfFile):
     """Step: the share of the runs with this step that do it again."""
     rules: Annotated[list[StatedRule], FailFast()] = []
     """What a person stated about the order of two steps: to break such a rule is a mistake, whatever recordings do."""
+    responses: Annotated[list[Annotated[tuple[StepName, Formula], Field(strict=False)]], FailFast()] = []
+    """What must follow. [a, F]: once a was done, a step F is done sooner or later, or one of several ({"any": […]})."""
+    loops: Annotated[list[Loop], FailFast()] = []
+    """Parts that are done again."""
     method: dict[str, object] = {}
     """How the graph was learned: name, options, and the ids of the videos. Other keys are kept."""
     evidence: dict[str, SkipValidation[StepEvidence | object]] = {}
     """Step: what the videos say about its precondition. What is not as described is kept, and not used."""
+
+    @property
+    def texts(self) -> ProcedureTexts:
+        """What a written procedure says."""
+        return ProcedureTexts(**{key: getattr(self, key) for key in _TEXTS})
 
 
 def read_graph_file(value: object) -> GraphFileContent:

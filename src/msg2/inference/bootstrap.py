@@ -65,6 +65,10 @@ class GraphFrequencies:
         holds = [all(has_clause(graph, step, clause) for clause in formula.clauses()) for graph in self.graphs]
         return sum(holds) / len(self.graphs)
 
+    def response(self, step: Step, formula: Formula) -> float:
+        """Return the share of graphs that say that a formula must follow a step."""
+        return sum((step, formula) in graph.responses for graph in self.graphs) / len(self.graphs)
+
     @cached_property
     def ancestors(self) -> NDArray[np.float64]:
         """`ancestor` of all pairs of `steps`, shape (steps, steps)."""

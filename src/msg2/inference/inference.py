@@ -13,16 +13,18 @@ from typing import Any, cast
 import numpy as np
 
 from msg2.errors import InputError, require
-from msg2.formats.conversion import Demonstrations, to_task, to_tasks
+from msg2.formats.conversion import Demonstrations, read_sequences, to_task
+from msg2.formats.reading import choose_task
 from msg2.graph import Formula, SubtaskGraph
 from msg2.graph.closure import reduce_order
+from msg2.graph.evidence import WEAK_BELOW
 from msg2.inference.bootstrap import GraphFrequencies, LearnFunction, bootstrap, choose_samples, drop_uncertain_clauses
 from msg2.inference.constraints import Constraints, learn_with_constraints
 from msg2.inference.delta import Learner, SweepPoint, best_delta, evaluate_grid, sweep_delta
 from msg2.inference.likelihood.score import NameEncoder
 from msg2.inference.msg2 import purity
 from msg2.inference.registry import DEFAULT_METHOD, Method, MethodOptions, find_method, make_options, say_who_has_it
-from msg2.inference.result import WEAK_BELOW, LearnedPreconditions, Statistic, step_evidence
+from msg2.inference.result import LearnedPreconditions, Statistic, step_evidence
 from msg2.options import fields_to_json
 from msg2.parallel import parallel_map
 from msg2.progress import Progress, no_progress
@@ -33,6 +35,8 @@ from msg2.text_encoders import text_encoder
 
 _log = logging.getLogger(__name__)
 
+_MANY_TIES = 0.05
+"""Share of equal instants from which it is said what is made of them."""
 SWEPT_METHOD = "msg2"
 """The default method has no δ; the paper's has."""
 
@@ -51,7 +55,7 @@ class InferenceResult:
 
     def statistics(self) -> Iterator[Statistic]:
         """Yield purities, scores of candidates and, with bootstrap samples, probabilities of ancestors and clauses."""
-        steps, before = self.sequences.steps, self.sequences.first_occurrences().before
+        steps, before = self.sequences.steps, self.sequences.variants.before
         shares, together = purity(self.sequences.before), before + before.T
         for m, n in np.argwhere((together > 0) | (shares.T > 0)).tolist():
             chosen = steps[n] in self.graph.parents(steps[m])
@@ -179,7 +183,11 @@ def run_inference(
     **settings: Any,
 ) -> InferenceResult:
     """Learn a graph as `infer` does, and keep what it was learned from."""
-    chosen = data if isinstance(data, Sequences) else to_task(data, task)
+    if isinstance(data, Sequences):
+        chosen = data
+    else:
+        where = data if isinstance(data, str | Path) else "data"
+        chosen = choose_task(read_sequences(data, task), task, where)
     if constraints is not None:
         constraints.check(chosen.steps, chosen.name)
     (result,) = run_inference_on_all([chosen], method, constraints=constraints, **settings)
@@ -187,7 +195,7 @@ def run_inference(
 
 
 def run_inference_on_all(
-    data: Demonstrations | Sequence[Task | Sequences],
+    data: Demonstrations | Sequence[Sequences],
     method: str = DEFAULT_METHOD,
     *,
     jobs: int = 1,
@@ -197,7 +205,10 @@ def run_inference_on_all(
 ) -> Iterator[InferenceResult]:
     """Learn the graphs of several tasks in parallel; a single task uses the processes for its bootstrap samples."""
     is_read = isinstance(data, list) and any(isinstance(item, Sequences) for item in data)
-    tasks: Sequence[Task | Sequences] = cast(Any, data) if is_read else to_tasks(cast(Demonstrations, data))
+    if is_read:
+        tasks = cast("list[Sequences]", data)
+    else:
+        tasks = read_sequences(cast(Demonstrations, data), engine=engine, jobs=jobs)
     if len(tasks) == 1:
         results = iter([_learn(tasks[0], method, jobs=jobs, engine=engine, progress=progress, **settings)])
     else:
@@ -215,7 +226,7 @@ def run_inference_on_all(
 
 
 def _learn(
-    task: Task | Sequences,
+    sequences: Sequences,
     method: str,
     *,
     seed: int = 0,
@@ -230,7 +241,6 @@ def _learn(
 ) -> InferenceResult:
     """Learn the graph of one task; see `infer`."""
     samples = choose_samples(samples, confidence)  # what cannot be used is refused before the work
-    sequences = task if isinstance(task, Sequences) else Sequences.from_task(task)
     chosen_method, chosen = find_method(method), make_options(method, options)
     facts: dict[str, object] = {}
     if names is not None:
@@ -350,12 +360,20 @@ def _learner_at_delta(method: Method, options: MethodOptions) -> Learner:
 
 def _doubts(sequences: Sequences, edges: int, weak: int) -> Iterator[str]:
     """What a user should know before trusting a graph with so many edges, some of them weak."""
+    noun = "run" if sequences.absent == "skipped" else "video"
     if len(sequences.videos) < 2:
-        yield f"learnt from {len(sequences.videos)} video(s): any order in it looks necessary"
+        yield f"learnt from {len(sequences.videos)} {noun}(s): any order in it looks necessary"
     unseen = [sequences.steps[place] for place in np.flatnonzero(~sequences.shown.any(axis=0))]
     if unseen:
-        yield f"no video shows {', '.join(short_repr(name) for name in unseen[:3])}{' …' if len(unseen) > 3 else ''}"
-    if len(sequences.steps) > 1 and not sequences.before.any():
-        yield "no video orders any two steps, so there is nothing to learn from"
+        yield f"no {noun} shows {', '.join(short_repr(name) for name in unseen[:3])}{' …' if len(unseen) > 3 else ''}"
+    if len(sequences.steps) > 1 and not sequences.variants.before.any():
+        yield f"no {noun} orders any two steps, so there is nothing to learn from"
+    pairs = sequences.weight[sequences.run[1:]] * (np.diff(sequences.run) == 0)
+    moments = np.stack([sequences.start, sequences.end])
+    tied = (np.diff(moments) == 0).all(axis=0) & (sequences.start == sequences.end)[1:]
+    if pairs @ tied > _MANY_TIES * pairs.sum():
+        share = pairs @ tied / pairs.sum()
+        told = "nothing is assumed about their order (--ties file takes that of the file)"
+        yield f"{share:.0%} of the labels are at the same instant as the one before them: {told}"
     if weak:
-        yield f"{weak} of {edges} edges rest on fewer than {WEAK_BELOW} videos"
+        yield f"{weak} of {edges} edges are weak: fewer than {WEAK_BELOW} {noun}s tell, or a quarter of them contradict"

@@ -1,10 +1,12 @@
-"""The methods that learn a graph, by name. To add one, write a module with options and `learn`, and one line here."""
+"""The methods that learn a graph, by name. To add one, write a module with options and `learn`, and one line here;
+or a plug-in with an entry point of the group `msg2.methods`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from msg2.errors import InputError, require
 from msg2.inference import baselines, msg2
@@ -12,6 +14,7 @@ from msg2.inference.likelihood import LikelihoodOptions
 from msg2.inference.likelihood import learn as learn_by_likelihood
 from msg2.inference.result import LearnedPreconditions
 from msg2.options import make, option_specs
+from msg2.plugins import Registry
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -35,7 +38,22 @@ class Method:
     """Whether δ is compared with transition purities, and used for nothing else: between two of them, all δ are one."""
 
 
-METHODS: dict[str, Method] = {
+def _accept_plugin(name: str, value: object) -> Mapping[str, Method]:
+    require(isinstance(value, Method), "it is no msg2.inference.Method")
+    return {name: _checked(name, cast(Method, value))}
+
+
+def _checked(name: str, method: Method) -> Method:
+    """Return the method; options with the name of an argument of `msg2.infer` are refused."""
+    for spec in option_specs(method.options):
+        if spec.name in RESERVED:
+            raise InputError(f"the method {name!r} cannot have an option {spec.name!r}, which `msg2.infer` has itself")
+    return method
+
+
+RESERVED = ("data", "method", "task", "seed", "constraints", "samples", "confidence", "names", "jobs", "progress")
+"""Arguments of `msg2.infer`, which no option of a method can be called."""
+METHODS: Registry[Method] = Registry("msg2.methods", _accept_plugin, {
     "msg2": Method(
         msg2.Msg2Options, msg2.learn,
         "The paper's search: the precondition of highest precision, layer by layer.", compares_purity=True,
@@ -53,10 +71,9 @@ METHODS: dict[str, Method] = {
         "The partial order under which noisy videos are most probable; there is no threshold to choose.",
         reads_names=True,
     ),
-}  # fmt: skip
+})  # fmt: skip
+"""All methods by name, those of plug-ins included."""
 DEFAULT_METHOD = "likelihood"
-RESERVED = ("data", "method", "task", "seed", "constraints", "samples", "confidence", "names", "jobs", "progress")
-"""Arguments of `msg2.infer`, which no option of a method can be called."""
 
 
 def register(name: str, method: Method) -> None:
@@ -74,17 +91,15 @@ def register(name: str, method: Method) -> None:
     InputError
         Where another method has that name, or an option has the name of an argument of `msg2.infer`.
     """
-    for spec in option_specs(method.options):
-        if spec.name in RESERVED:
-            raise InputError(f"the method {name!r} cannot have an option {spec.name!r}, which `msg2.infer` has itself")
-    require(METHODS.setdefault(name, method) is method, f"there is a method {name!r} already")
+    require(METHODS.setdefault(name, _checked(name, method)) is method, f"there is a method {name!r} already")
 
 
 def find_method(name: str) -> Method:
     """Return the method of this name; an unknown one is an `InputError` that names them all."""
-    if name not in METHODS:
-        raise InputError(f"there is no method {name!r}", hint=f"the methods are {', '.join(METHODS)}")
-    return METHODS[name]
+    try:
+        return METHODS[name]
+    except KeyError:
+        raise InputError(f"there is no method {name!r}", hint=f"the methods are {', '.join(METHODS)}") from None
 
 
 def make_options(name: str, values: Mapping[str, object]) -> MethodOptions:
@@ -96,6 +111,19 @@ def make_options(name: str, values: Mapping[str, object]) -> MethodOptions:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
             raise InputError(f"the method {name!r} has no option {option!r}", hint=say_who_has_it(option) or takes)
     return make(method.options, values)
+
+
+def parse_options(name: str, texts: Iterable[str]) -> dict[str, Any]:
+    """Read options of a method from texts such as delta=0.8; what it does not have, or a bad value, is refused."""
+    specs = {spec.name: spec for spec in option_specs(find_method(name).options)}
+    values: dict[str, Any] = {}
+    for text in texts:
+        option, equals, value = text.partition("=")
+        option = option.strip().replace("-", "_")
+        require(equals, f"the option {text!r} is not of the form NAME=VALUE", hint="`--set help` lists the options")
+        values[option] = specs[option].parse(value.strip()) if option in specs else value
+    make_options(name, values)
+    return values
 
 
 def say_who_has_it(option: str) -> str | None:

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from msg2.graph import FALSE, TRUE, Formula, SubtaskGraph, Support, all_of, step
 from msg2.graph.closure import required_steps
+from msg2.graph.evidence import is_weak
+from msg2.graph.graph_file import Loop
 from msg2.inference.carelessness import careless_shares
-from msg2.sequences import Sequences
+from msg2.sequences import LastTimes, Sequences
 from msg2.task import Step
 
 if TYPE_CHECKING:
     from msg2.inference.bootstrap import GraphFrequencies
 
-WEAK_BELOW = 5
-"""An edge whose two steps are ordered in fewer videos than this is flagged as weak."""
 MAX_EXAMPLES = 8
 """Videos in which a precondition held that are named; all in which it did not are."""
 TIE_TOLERANCE = 1e-9
@@ -57,6 +57,10 @@ class LearnedPreconditions:
     """Steps that a faultless run may leave out."""
     repeats: Mapping[Step, float] = field(default_factory=dict)
     """The share of the runs with a step that do it again."""
+    responses: Sequence[tuple[Step, Formula]] = ()
+    """Pairs (a, F): once a was done, F is done sooner or later."""
+    loops: Sequence[Loop] = ()
+    """Parts that are done again."""
     model: Mapping[str, object] = field(default_factory=dict)
     """What else was estimated, for the graph file: plain values."""
     gains: Mapping[tuple[Step, Step], float] = field(default_factory=dict)
@@ -73,6 +77,7 @@ class LearnedPreconditions:
         return SubtaskGraph(
             task, steps, self.preconditions, method,
             order=self.order, exclusive=self.exclusive, optional=self.optional, repeats=self.repeats,
+            responses=self.responses, loops=self.loops,
         )  # fmt: skip
 
 
@@ -107,50 +112,60 @@ def step_evidence(
     sequences: Sequences, graph: SubtaskGraph, learned: LearnedPreconditions, shares: GraphFrequencies | None = None
 ) -> dict[Step, dict[str, Any]]:
     """Count what the videos say about every step of a graph, as in a graph file; `shares` are of bootstrap samples."""
-    before = sequences.first_occurrences().before  # support is counted in videos
+    variants = sequences.variants  # support is counted in videos
+    before, together = variants.before, variants.together
+    related, columns = graph.pair_kinds.before | graph.pair_kinds.exclusive, [graph.index[n] for n in sequences.steps]
+    together_only = variants.mostly_together & ~(related | related.T)[np.ix_(columns, columns)]
     shown, weight = sequences.shown, sequences.weight
     labelled = int(weight @ shown.any(axis=1))
     index = {name: position for position, name in enumerate(sequences.steps)}
     tells_kinds = bool(learned.model)  # such a method tells optional steps itself
     left_out = {} if tells_kinds else optional_steps(sequences, graph)
-    instead = {} if tells_kinds else {name: group for group in interchangeable_steps(sequences) for name in group}
+    groups = [] if tells_kinds else interchangeable_steps(sequences)
+    instead = {name: group for group in groups for name in group}
     careless = careless_shares(sequences, graph) if sequences.absent == "skipped" else {}
 
     def edge_support(parent: Step, name: Step) -> Support:
         first, second = index[parent], index[name]
-        together, gain = int(before[first, second] + before[second, first]), learned.gains.get((parent, name))
+        ordered, gain = int(before[first, second] + before[second, first]), learned.gains.get((parent, name))
         kinds = shares.kind(parent, name) if shares is not None and tells_kinds else None
+        lacking = int(weight @ (shown[:, second] & ~shown[:, first]))
+        speaks_against = sequences.absent == "skipped" and step(parent) in graph.precondition(name).clauses()
         return Support(
             int(before[first, second]),
-            together,
-            int(weight @ (shown[:, second] & ~shown[:, first])) if tells_kinds else None,
-            weak=together < WEAK_BELOW,
+            ordered,
+            lacking if tells_kinds else None,
+            weak=is_weak(int(before[first, second]), ordered + lacking * speaks_against),
             probability=None if shares is None else round(shares.ancestor(parent, name), 6),
             direct=None if shares is None else round(shares.edge(parent, name), 6),
             kinds=None if kinds is None else {kind: round(share, 6) for kind, share in kinds.items() if share},
             gain=None if gain is None else round(gain, 6),
             careless=round(careless[parent, name], 6) if (parent, name) in careless else None,
+            simultaneous=int(together[first, second]) or None,
         )
 
     entries: dict[Step, dict[str, Any]] = {}
     for name in graph.steps:
         position, formula = index[name], graph.precondition(name)
-        violating = np.zeros(len(weight), dtype=np.bool_)
-        for run, completed in sequences.completed_at(position):
-            violating[run[~formula.evaluate_rows(completed, sequences.steps)]] = True
-        videos = int(weight @ shown[:, position])
-        entry = entries[name] = {"videos": videos, "holds": videos - int(weight @ violating)}
+        videos, (obeying, violating) = int(weight @ shown[:, position]), _judge_runs(sequences, position, formula)
+        entry = entries[name] = {"videos": videos, "holds": int(weight @ obeying)}
         if formula != TRUE:
-            obeying = shown[:, position] & ~violating
-            for key, runs, most in (("examples", obeying, MAX_EXAMPLES), ("violations", violating, None)):
-                places = np.flatnonzero(runs[sequences.run_of_video])[:most]
-                entry[key] = [sequences.videos[place] for place in places.tolist()]
+            entry |= {
+                key: [sequences.videos[place] for place in np.flatnonzero(runs[sequences.run_of_video])[:most].tolist()]
+                for key, runs, most in (("examples", obeying, MAX_EXAMPLES), ("violations", violating, None))
+            }
+        if ors := [clause for clause in formula.clauses() if clause.kind == "any"]:
+            entry["alternatives"] = [_count_alternatives(sequences, name, clause, shares) for clause in ors]
         if parents := sorted(formula.steps | graph.order_predecessors(name)):
             entry["edges"] = {parent: edge_support(parent, name).to_json() for parent in parents}
+        if at_once := [sequences.steps[other] for other in np.flatnonzero(together_only[position]).tolist()]:
+            entry["together"] = {o: replace(edge_support(o, name), weak=False).to_json() for o in at_once}
+        if responses := [_count_responses(sequences, *pair, shares) for pair in graph.responses if pair[0] == name]:
+            entry["responses"] = responses
         if partners := sorted(graph.partners(name)):
             both = {partner: int(weight @ (shown[:, position] & shown[:, index[partner]])) for partner in partners}
             entry["exclusive"] = both
-        if name in graph.optional:
+        if name in graph.optional or name in left_out:
             entry["optional"] = {"without": labelled - videos, "videos": labelled}
         if name in learned.any_gains:
             entry["any_gain"] = round(learned.any_gains[name], 6)
@@ -158,8 +173,6 @@ def step_evidence(
             entry["score"] = round(considered[0].score, 9)
             for second in considered[1:2]:
                 entry["runner_up"] = {"precondition": second.formula.to_json(), "score": round(second.score, 9)}
-        if name in left_out:
-            entry["optional"] = {"without": left_out[name], "videos": labelled}
         if name in instead:
             entry["instead"] = [other for other in instead[name] if other != name]
         if shares is not None and partners:
@@ -168,6 +181,43 @@ def step_evidence(
         if shares is not None and formula != TRUE:
             entry["confidence"] = round(shares.precondition(name, formula), 6)
     return entries
+
+
+def _judge_runs(sequences: Sequences, position: int, formula: Formula) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """In which runs with a step a formula held, and in which not, shape (runs,); where steps overlap, neither."""
+    judged = []
+    for or_running in (False, True):
+        violating = np.zeros(len(sequences.weight), dtype=np.bool_)
+        for run, completed in sequences.completed_at(position, or_running) if formula != TRUE else ():
+            violating[run[~formula.evaluate_rows(completed, sequences.steps)]] = True
+        judged.append(violating)
+    return sequences.shown[:, position] & ~(judged[0] | judged[1]), judged[0] & judged[1]
+
+
+def _count_alternatives(
+    sequences: Sequences, name: Step, clause: Formula, shares: GraphFrequencies | None
+) -> dict[str, object]:
+    """Count as `Alternatives` says; a run without any of them tells where nothing is unlabelled."""
+    held, not_held = _judge_runs(sequences, sequences.steps.index(name), clause)
+    if sequences.absent != "skipped":
+        not_held = not_held & sequences.shown[:, [sequences.steps.index(other) for other in clause.steps]].any(axis=1)
+    count = int(sequences.weight @ held)
+    share = {} if shares is None else {"confidence": round(shares.precondition(name, clause), 6)}
+    return {"clause": clause.to_json(), "held": count, "videos": count + int(sequences.weight @ not_held), **share}
+
+
+def _count_responses(
+    sequences: Sequences, name: Step, formula: Formula, shares: GraphFrequencies | None
+) -> dict[str, object]:
+    """Count the videos with a step, and those in which a formula is done after the last time; ties are in neither."""
+    place = sequences.steps.index(name)
+    follows, lacks, weight = LastTimes(sequences, sequences.steps).after(place)
+    columns = [sequences.steps.index(other) for other in sorted(formula.steps)]
+    held, not_held = follows[:, columns].any(axis=1), lacks[:, columns].all(axis=1)
+    absent = ~sequences.shown[sequences.shown[:, place]][:, columns].any(axis=1)
+    counts = {"held": int(weight @ held), "videos": int(weight @ (held | not_held)), "lacking": int(weight @ absent)}
+    share = {} if shares is None else {"confidence": round(shares.response(name, formula), 6)}
+    return {"follows": formula.to_json(), **counts, **share}
 
 
 def optional_steps(sequences: Sequences, graph: SubtaskGraph) -> dict[Step, int]:

@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.assist.assistant import GraphSource, load_graph
 from msg2.assist.sequence_likelihood import SequenceLikelihood
 from msg2.errors import InputError, require
 from msg2.formats.captions import name_finder
@@ -26,6 +27,7 @@ from msg2.formats.feature_store import VideoFeatures, open_store
 from msg2.formats.reading import choose_task
 from msg2.inference import infer
 from msg2.labelling.alignment import LEAST_VIDEOS, NO_LABELS, Aligner, AlignmentOptions, Drafts, LabelUse
+from msg2.labelling.grounding import ground_scores
 from msg2.labelling.step_names import DiscoveredStep, StepList, discover_steps, read_steps
 from msg2.media.narration import read_transcripts
 from msg2.media.verb_phrases import VerbPhraseExtractor
@@ -166,7 +168,7 @@ class LabelResult:
 
     task: Task
     way: str
-    """What the steps are known from: "step names", "labels" or "narration"."""
+    """What the steps are known from: "step names", "labels" or "narration"; or "scores of frames"."""
     steps: tuple[Step, ...]
     """In their usual order, as far as it is known."""
     notes: tuple[str, ...]
@@ -225,10 +227,13 @@ PHRASE_MODEL = "en_core_web_sm"
 
 
 def label(
-    data: str | Path,
+    data: str | Path | None = None,
     steps: str | Path | Sequence[Step] | None = None,
     labels: Demonstrations | None = None,
     *,
+    scores: str | Path | None = None,
+    graph: GraphSource | None = None,
+    fps: float | None = None,
     task: str | None = None,
     text_encoder: str = "words",
     features: str | Path | None = None,
@@ -240,16 +245,23 @@ def label(
     engine: str = "local",
     progress: Progress = no_progress,
 ) -> LabelResult:
-    """Draft the labels of videos from what is said in them.
+    """Draft the labels of videos from what is said in them, or from what a recogniser makes of their frames.
 
     Parameters
     ----------
-    data : str or Path
-        A folder of videos, captions or transcripts of one task.
+    data : str or Path, optional
+        A folder of videos, captions or transcripts of one task; None with `scores`.
     steps : path or sequence of Step, optional
         Names of the steps: a list, a text with one step per line, or a graph file.
     labels : path, Task, data frame, iterable or mapping, optional
         The labels of some of the videos, with times: whatever `msg2.infer` takes.
+    scores : str or Path, optional
+        A folder with the probability of each step in each frame: a file per video (.npy, .npz, .csv), a column per
+        step. A graph, or labels to learn one from, says in which order steps come.
+    graph : SubtaskGraph, path or mapping, optional
+        With `scores`.
+    fps : float, optional
+        Frames per second of scores without times.
     task : str, optional
         Name of the task: of several in `labels`, the one that is meant; else what the result is called.
     text_encoder : str
@@ -275,13 +287,20 @@ def label(
     Raises
     ------
     InputError
-        Where there is no narration, or no step to look for.
+        Where there is no narration, or no step to look for; for scores that are no probabilities.
 
     >>> result = label("transcripts", steps="steps.txt")  # doctest: +SKIP
+    >>> result = label(scores="probabilities", graph="toast.json", fps=5)  # doctest: +SKIP
     >>> msg2.infer(result.for_graph())  # doctest: +SKIP
     """
     options = options or LabelOptions()
     labelled = None if labels is None else _read_labels(labels, task)
+    if scores is not None:
+        require(data is None and steps is None, "scores are the data: give neither videos nor steps beside them")
+        return _label_from_scores(scores, graph, labelled, fps, progress)
+    require(graph is None and fps is None, "graph and fps go with scores", hint="name the steps with `steps`")
+    if data is None:
+        raise InputError("there is nothing to label", hint="give a folder of videos, or scores")
     listed = None if steps is None else read_steps(steps)
     name = task or (labelled.name if labelled is not None else Path(data).resolve().stem)
     discovers = listed is None and labelled is None
@@ -315,6 +334,21 @@ def label(
     way = "narration" if discovers else "labels" if labelled is not None else "step names"
     notes += [*unknown, *drafted.notes]
     return replace(drafted, way=way, steps=ordered, notes=tuple(notes), discovered=discovered)
+
+
+def _label_from_scores(
+    scores: str | Path, graph: GraphSource | None, labelled: Task | None, fps: float | None, progress: Progress
+) -> LabelResult:
+    """The graph is learned from the labels where none is given."""
+    if graph is not None:
+        chosen = load_graph(graph)
+    elif labelled is not None:
+        chosen = infer(labelled)
+    else:
+        raise InputError("scores alone do not tell in which order steps come", hint="give a graph, or labels of videos")
+    task, notes = ground_scores(scores, chosen, labelled, fps, progress)
+    least = 0.0 if labelled is None else NO_DRAFTS
+    return LabelResult(task, "scores of frames", chosen.steps, tuple(notes), None, least)
 
 
 def _read_frames(folder: Path, task: Task) -> dict[str, VideoFeatures]:

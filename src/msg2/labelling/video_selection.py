@@ -93,6 +93,8 @@ def graph_stability(graphs: Sequence[SubtaskGraph], videos: int) -> GraphStabili
 def graph_movement(graphs: Sequence[SubtaskGraph]) -> float:
     """Share of the pairs of steps on which two of the graphs differ, on average over all two of them.
 
+    They also differ where only one says that the one step must follow the other.
+
     >>> from msg2.graph import step
     >>> graph_movement([SubtaskGraph("t", "abc", {"b": step("a")}), SubtaskGraph("t", "abc", {})])
     0.3333333333333333
@@ -101,7 +103,7 @@ def graph_movement(graphs: Sequence[SubtaskGraph]) -> float:
     upper = np.triu_indices(len(steps), 1)
     if not len(upper[0]) or len(graphs) < 2:
         return 0.0
-    alike = (_outcome_shares(steps, graphs)[upper] ** 2).sum(axis=1)
+    alike = (_outcome_shares(steps, graphs, with_responses=True)[upper] ** 2).sum(axis=1)
     return float((1 - alike).mean() * len(graphs) / (len(graphs) - 1))
 
 
@@ -119,16 +121,24 @@ def _kind(graph: SubtaskGraph, before: Step, after: Step) -> PairKind:
     return graph.kind(before, after) if before in graph.steps and after in graph.steps else "free"
 
 
-def _outcome_shares(steps: Sequence[Step], graphs: Sequence[SubtaskGraph]) -> FloatArray:
-    """Share of the graphs in which a pair has each outcome, shape (steps, steps, 4); even where no graph has both."""
-    counts = np.zeros((len(steps), len(steps), _OUTCOMES))
+def _outcome_shares(steps: Sequence[Step], graphs: Sequence[SubtaskGraph], with_responses: bool = False) -> FloatArray:
+    """Share of the graphs in which a pair has each outcome, shape (steps, steps, 4); even where no graph has both.
+
+    With responses, each outcome counts apart where one step must follow the other, shape (steps, steps, 8).
+    """
+    counts = np.zeros((len(steps), len(steps), _OUTCOMES * (1 + with_responses)))
     index = {name: number for number, name in enumerate(steps)}
     for graph in graphs:
         kinds, numbers = graph.pair_kinds, np.array([index[name] for name in graph.steps], dtype=np.intp)
         free = ~(kinds.before | kinds.before.T | kinds.exclusive)
-        counts[np.ix_(numbers, numbers)] += np.stack([kinds.before, kinds.before.T, kinds.exclusive, free], axis=2)
+        outcomes = np.stack([kinds.before, kinds.before.T, kinds.exclusive, free], axis=2)
+        if with_responses:
+            must = graph.relation((a, formula.name) for a, formula in graph.responses if formula.kind == "step")
+            must = (must | must.T)[:, :, None]
+            outcomes = np.concatenate([outcomes & ~must, outcomes & must], axis=2)
+        counts[np.ix_(numbers, numbers)] += outcomes
     total = counts.sum(axis=2, keepdims=True)
-    return np.asarray(np.where(total > 0, counts / np.maximum(total, 1), 1 / _OUTCOMES))
+    return np.asarray(np.where(total > 0, counts / np.maximum(total, 1), 1 / counts.shape[2]))
 
 
 def _reason(steps: Sequence[Step], worth: FloatArray, together: FloatArray, drafted: bool) -> str:

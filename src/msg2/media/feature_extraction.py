@@ -13,12 +13,13 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.formats import feature_store
-from msg2.formats.feature_store import Encoders, StoreEntry, VideoFeatures
+from msg2.formats.feature_store import STREAMS, Encoders, StoreEntry, VideoFeatures
 from msg2.formats.video_files import VideoFiles
 from msg2.media.image_encoders import image_encoder
 from msg2.media.narration import read_narration
+from msg2.media.sound_and_motion import WIDTH, WithMotion, encode_sound, split_motion
 from msg2.media.speech_recognition import SpeechRecognizer
 from msg2.media.verb_phrases import VerbPhraseExtractor
 from msg2.media.video_decoding import FrameOptions, decoder_version, encode_frames
@@ -48,6 +49,14 @@ class ExtractionOptions:
     language: str | None = None
     """Of the speech, such as "en"; None: as the speech model recognises it."""
     frames: FrameOptions = field(default_factory=FrameOptions)
+    audio: bool = False
+    """Also what is heard around each frame: log-mel energies of the sound track."""
+    motion: bool = False
+    """Also what moves before each frame: differences of brightness."""
+
+    def __post_init__(self) -> None:
+        without = self.frame_encoder == "none" and (self.audio or self.motion)
+        require(not without, "audio and motion come with frames, and there are to be none")
 
 
 class FeatureExtractor:
@@ -58,6 +67,7 @@ class FeatureExtractor:
         own_texts = "words" if name in ("none", "descriptors") else name  # CLIP encodes texts, too
         self.frame_options = options.frames
         self.image_encoder = None if name == "none" else image_encoder(name)
+        self.streams = [name for name in STREAMS if getattr(options, name)]
         self.text_encoder = text_encoder(options.text_encoder or own_texts)
         self.recognizer = None if speech is None else SpeechRecognizer(speech, options.language)
         self.phrases = None if phrases is None else VerbPhraseExtractor(phrases, keep_sentences=options.keep_sentences)
@@ -75,7 +85,8 @@ class FeatureExtractor:
             settings |= {"every": self.frame_options.every, "size": self.frame_options.size}
         settings |= {name: model.name for name, model in models.items() if model is not None}
         frames, frame_width = (None, 0) if images is None else (images.name, images.width)
-        return Encoders(frames, texts.name, frame_width, texts.width, versions, settings)
+        streams = {name: ("log-mel" if name == "audio" else "differences", WIDTH) for name in self.streams}
+        return Encoders(frames, texts.name, frame_width, texts.width, versions, settings, streams)
 
     def __call__(self, files: VideoFiles) -> tuple[VideoFeatures, str | None]:
         """Make the features of a video, and say where its narration comes from."""
@@ -85,9 +96,15 @@ class FeatureExtractor:
         texts = tuple(sentence.text for sentence in sentences)
         width = 0 if self.image_encoder is None else self.image_encoder.width
         frame_times, frames = np.zeros(0), np.zeros((0, width), np.float32)
+        streams = {name: np.zeros((0, WIDTH), np.float32) for name in self.streams}
         if self.image_encoder is not None and files.media is not None:
-            frame_times, frames = encode_frames(files.media, self.image_encoder, self.frame_options)
-        return VideoFeatures(frame_times, frames, times, self.text_encoder(texts), texts), source
+            encoder = WithMotion(self.image_encoder) if "motion" in streams else self.image_encoder
+            frame_times, frames = encode_frames(files.media, encoder, self.frame_options)
+            if "motion" in streams:
+                frames, streams["motion"] = split_motion(frames)
+            if "audio" in streams:
+                streams["audio"] = encode_sound(files.media, frame_times, self.frame_options.every)
+        return VideoFeatures(frame_times, frames, times, self.text_encoder(texts), texts, streams), source
 
 
 class ExtractionResult(NamedTuple):
@@ -111,7 +128,7 @@ def extract_features(
 ) -> list[ExtractionResult]:
     """Make the features of new and changed videos into the store in `folder`, which will hold these and no others."""
     if all(files.media is None for files in videos):
-        options = replace(options, frame_encoder="none")
+        options = replace(options, frame_encoder="none", audio=False, motion=False)
     progress(0, len(videos), "loading encoders")
     encoders, folder = _extractor(options).encoders, Path(folder)
     names = {files.video for files in videos}

@@ -58,14 +58,14 @@ class ImageDescriptors:
 
     def __call__(self, images: Sequence[Image]) -> NDArray[np.float32]:
         """Vectors of shape (n, 512)."""
-        small = np.array([_downsample(image) for image in images], np.float32).reshape(-1, _SIDE, _SIDE, 3)
+        small = np.array([downsample(image) for image in images], np.float32).reshape(-1, _SIDE, _SIDE, 3)
         cells = _split_cells(small)
         colours = np.concatenate([cells.mean(axis=2), cells.std(axis=2)], axis=2)
         blocks = [_to_shares(block) for block in (colours, _edge_block(small), _histogram_block(small))]
         return l2_normalize(np.sqrt(np.concatenate(blocks, axis=1))).astype(np.float32)
 
 
-def _downsample(image: Image) -> NDArray[np.float32]:
+def downsample(image: Image) -> NDArray[np.float32]:
     """Average 64 x 64 equal parts of the image (pixels repeated where it is smaller), from 0 to 1."""
     rows, columns = (np.arange(_SIDE + 1) * length // _SIDE for length in image.shape[:2])
     sums = np.add.reduceat(image, rows[:-1], axis=0, dtype=np.uint32)

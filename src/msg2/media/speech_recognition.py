@@ -31,7 +31,7 @@ BEAM_SIZE = 5  # hypotheses that are followed at the same time
 CHUNK_SECONDS = 600.0
 """Sound that is transcribed at once; longer sound is cut where it is quiet, and memory stays bounded."""
 
-_RATE = 16_000  # samples per second, as Whisper takes them
+RATE = 16_000  # samples per second, as Whisper takes them
 _PAUSE_SECONDS = 0.5  # seconds of the pause that is looked for where sound is cut
 _SEARCH_SECONDS = 30.0  # seconds before the cut in which it is looked for
 _LONGEST_GAP = 60.0  # seconds without sound that are believed to a file; a longer gap is a clock that jumps
@@ -76,11 +76,11 @@ class SpeechRecognizer:
         language = self._language
         sentences: list[Sentence] = []
         words: list[Sentence] = []
-        for begin, sound in _audio_chunks(Path(path), CHUNK_SECONDS):
+        for begin, sound in audio_chunks(Path(path), CHUNK_SECONDS):
             segments, info = self._model.transcribe(
                 sound, language=language, beam_size=BEAM_SIZE, temperature=0.0, word_timestamps=True, vad_filter=True
             )
-            last = begin + len(sound) / _RATE
+            last = begin + len(sound) / RATE
             for segment in segments:
                 timed_words = [_to_sentence(word.word, word, begin, last) for word in segment.words or ()]
                 words += [word for word in timed_words if word.text]
@@ -97,16 +97,16 @@ def _to_sentence(text: str, piece: Segment | Word, begin: float, last: float) ->
     return Sentence(" ".join(text.split()), round(start, 3), round(max(start, end), 3))
 
 
-def _audio_chunks(path: Path, longest: float) -> Iterator[tuple[float, NDArray[np.float32]]]:
+def audio_chunks(path: Path, longest: float) -> Iterator[tuple[float, NDArray[np.float32]]]:
     """(second at which it begins, samples) of the sound in parts of at most `longest` seconds, cut in pauses."""
-    limit, search, width = (int(seconds * _RATE) for seconds in (longest, _SEARCH_SECONDS, _PAUSE_SECONDS))
+    limit, search, width = (int(seconds * RATE) for seconds in (longest, _SEARCH_SECONDS, _PAUSE_SECONDS))
     held: list[NDArray[np.float32]] = []
     begin, size = None, 0
     for second, samples in _read_samples(path):
         begin = max(second, 0.0) if begin is None else begin
-        gap = second - begin - size / _RATE
+        gap = second - begin - size / RATE
         if _PAUSE_SECONDS < gap < _LONGEST_GAP:
-            samples = np.concatenate([np.zeros(int(gap * _RATE), np.float32), samples])
+            samples = np.concatenate([np.zeros(int(gap * RATE), np.float32), samples])
         held.append(samples)
         size += len(samples)
         while size > limit:
@@ -115,7 +115,7 @@ def _audio_chunks(path: Path, longest: float) -> Iterator[tuple[float, NDArray[n
             energy = np.cumsum(np.insert(np.square(sound[limit - search : limit], dtype=np.float64), 0, 0.0))
             cut = limit - search + int(np.argmin(energy[width:] - energy[:-width])) + width // 2
             yield begin, sound[:cut]
-            held, begin, size = [sound[cut:]], begin + cut / _RATE, size - cut
+            held, begin, size = [sound[cut:]], begin + cut / RATE, size - cut
     if begin is not None:
         yield begin, np.concatenate(held)
 
@@ -134,7 +134,7 @@ def _read_samples(path: Path) -> Iterator[tuple[float, NDArray[np.float32]]]:
                 second = (frame.time or 0.0) - start_seconds(container)
                 if kind != (frame.format.name, frame.layout.name, frame.sample_rate):
                     kind = (frame.format.name, frame.layout.name, frame.sample_rate)
-                    resampler = av.AudioResampler(format="flt", layout="mono", rate=_RATE)
+                    resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
                 frame.pts = None  # the resampler would take jumps of the clock amiss
             for block in resampler.resample(frame) if resampler is not None else ():
                 yield second, block.to_ndarray().astype(np.float32, copy=False).reshape(-1)

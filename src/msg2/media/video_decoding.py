@@ -11,7 +11,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -180,10 +180,7 @@ def sample_frames(path: str | Path, options: FrameOptions | None = None) -> Iter
     """Sample a video at regular times; a frame that spans several of them comes several times, as the same array."""
     options, path = options or FrameOptions(), Path(path)
     with open_media(path) as container:
-        from av.stream import Disposition
-
-        no_covers = (video for video in container.streams.video if not video.disposition & Disposition.attached_pic)
-        if (stream := next(no_covers, None)) is None:
+        if (stream := _video_stream(container)) is None:
             return
         convert = _frame_converter(stream, options.size)
         held: VideoFrame | None = None
@@ -197,6 +194,41 @@ def sample_frames(path: str | Path, options: FrameOptions | None = None) -> Iter
             if held is None:
                 count = math.floor((seconds + _ROUNDING) / options.every)
             held = frame
+
+
+def frame_at(path: str | Path, seconds: float, options: FrameOptions | None = None) -> Image | None:
+    """What is on the screen at one time, or last before it; None where there are no pictures."""
+    options, path = options or FrameOptions(), Path(path)
+    with open_media(path) as container:
+        import av
+
+        if (stream := _video_stream(container)) is None:
+            return None
+        start, tick = start_seconds(container), float(stream.time_base or 0)
+
+        def last_frame(since: float) -> VideoFrame | None:
+            """The last frame that is on the screen by then, of those from some second on."""
+            with suppress(av.FFmpegError):  # what cannot be searched is decoded from where it stands
+                container.seek(int((since + start) * 1e6))
+            shown = None
+            for frame in decode_stream(path, container, stream):
+                if frame.pts is not None and frame.pts * tick - start > seconds + _ROUNDING:
+                    return shown
+                shown = frame
+            return shown
+
+        # Files are searched by when frames are decoded, which may be earlier than when they are shown.
+        attempts = (last_frame(max(seconds - earlier, 0.0)) for earlier in (0.0, 10.0, math.inf))
+        shown = next((frame for frame in attempts if frame is not None), None)
+        return None if shown is None else _frame_converter(stream, options.size)(shown)
+
+
+def _video_stream(container: InputContainer) -> VideoStream | None:
+    """The pictures of a file, not those of its cover."""
+    from av.stream import Disposition
+
+    streams = container.streams.video
+    return next((video for video in streams if not video.disposition & Disposition.attached_pic), None)
 
 
 def encode_frames(

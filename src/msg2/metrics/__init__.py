@@ -15,10 +15,12 @@ from msg2.metrics.graph_scores import (
     spoc,
     violation_rate,
 )
+from msg2.metrics.group_differences import SIGNIFICANT, GroupDifference, compare_groups
 
 __all__ = [
-    "AnnotatorAgreement", "DetectionScores", "EdgeScores", "GraphComparison", "GraphScores", "PairDifference",
-    "accuracy", "annotator_agreement", "cohen_kappa", "compare_graphs", "compatibility", "detection_auc",
-    "detection_scores", "edge_scores", "expected_calibration_error", "match_step_names", "roc_auc",
-    "score_calibration", "score_graph", "spoc", "violation_rate",
+    "SIGNIFICANT", "AnnotatorAgreement", "DetectionScores", "EdgeScores", "GraphComparison", "GraphScores",
+    "GroupDifference", "PairDifference", "accuracy", "annotator_agreement", "cohen_kappa", "compare_graphs",
+    "compare_groups", "compatibility", "detection_auc", "detection_scores", "edge_scores",
+    "expected_calibration_error", "match_step_names", "roc_auc", "score_calibration", "score_graph", "spoc",
+    "violation_rate",
 ]  # fmt: skip

@@ -42,6 +42,11 @@ class EdgeScores:
         return ratio(self.true_positives, self.actual)
 
     @property
+    def edits(self) -> int:
+        """Number of edges to add or to remove until the graphs agree."""
+        return self.predicted + self.actual - 2 * self.true_positives
+
+    @property
     def f1(self) -> float | None:
         """Harmonic mean of precision and recall; None where neither graph has an edge."""
         return ratio(2 * self.true_positives, self.predicted + self.actual)

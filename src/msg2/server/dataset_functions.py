@@ -185,6 +185,7 @@ _KINDS: Mapping[PairKind, str] = {
     "needs": "“{1}” needs “{0}”",
     "after": "“{1}” comes after “{0}”, if both are done",
     "exclusive": "“{0}” and “{1}” are never both done",
+    "together": "“{0}” and “{1}” happen together",
     "free": "“{0}” and “{1}” are free of each other",
 }
 

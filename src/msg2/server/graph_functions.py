@@ -2,14 +2,17 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import TypeAlias, TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from msg2 import assist, drawing, formats, inference, metrics
-from msg2.assist.assistant import FORMAT
 from msg2.assist.events import answer_event
+from msg2.assist.following import unknown_step_error
+from msg2.assist.run_log import FORMAT
 from msg2.errors import InputError, require
 from msg2.files import safe_names, write_together
 from msg2.formats.reading import choose_task
@@ -21,7 +24,8 @@ from msg2.progress import Progress
 from msg2.server import schemas
 from msg2.server.dataset_functions import Dataset, pack_files, read_task, read_tasks, unit_of
 from msg2.server.sandbox import JsonObject, NamedFile
-from msg2.task import Task
+from msg2.task import Task, Video
+from msg2.text import short_repr
 
 GRAPH_FILE, PAGE_FILE = "graph.json", "page.html"
 """The files of a graph that is kept, beside its record."""
@@ -64,6 +68,7 @@ def view_graph(path: Path, top_down: bool) -> schemas.GraphViewResponse:
     return {
         "svg": drawing.svg(graph, picture=_picture(top_down)),
         "steps": list(graph.steps),
+        "rules": graph.explain().splitlines(),
         "explanations": {name: graph.explain(name).split("\n") for name in graph.steps},
         "arrows": [{"before": edge.before, "after": edge.after, "kind": edge.kind} for edge in graph.edges()],
     }
@@ -89,7 +94,7 @@ def export_graph(path: Path, suffix: str, folder: Path) -> str:
 
 def export_directly_follows(data: Dataset, suffix: str, folder: Path, *, task: str | None, top_down: bool) -> str:
     """Draw how often one step of a dataset came right after another."""
-    chosen = read_task(data, task)
+    chosen = read_task(data, task, repeats="keep", ties="file")
     name = f"{safe_names([chosen.name])[0]}-directly-follows{suffix}"
     drawing.show_directly_follows(chosen, folder / name, _picture(top_down))
     return name
@@ -147,64 +152,135 @@ def _read_rows(rows: Sequence[schemas.LabelRow], name: str | None = None, **read
     return choose_task(tasks, name, "labels")
 
 
-RunQuestion: TypeAlias = tuple[schemas.AssistantOptions, JsonObject | None, JsonObject, bool]
-"""The options and the run as it is kept, which come with every question; what happened; whether the log is wanted."""
+@dataclass(frozen=True, slots=True)
+class RunQuestion:
+    """The options and the run as it is kept, which come with every question, and what happened.
+
+    `log`: everything that was told is wanted, not only the last event. `edited`: the graph is another one than before.
+    """
+
+    options: schemas.AssistantOptions
+    saved: JsonObject | None
+    event: JsonObject
+    log: bool = False
+    edited: bool = False
 
 
 class RunOutcome(TypedDict):
-    """What came of an event: the answer, the run as it is kept, what was told (or the last of it), and the graph."""
+    """What came of an event.
+
+    The answer and whether it is news to all who listen, the run as it is kept, what was told (or the last of it), what
+    was dropped, and the graph.
+    """
 
     answer: JsonObject
+    is_new: bool
     saved: JsonObject
     log: list[JsonObject]
+    dropped: list[JsonObject]
     about: JsonObject
 
 
 @lru_cache(maxsize=1)
 def _prepare_runs(
-    data: Dataset | None, path: Path, overlap: str | None, options: schemas.AssistantOptions
-) -> assist.Assistant:
-    """Make a run in which nothing has happened; a process is kept for one graph, and learns from its data once."""
-    graph, task = formats.read_graph(path), None
+    data: Dataset | None, path: Path, order: tuple[tuple[str, str], ...], options: schemas.AssistantOptions
+) -> tuple[assist.Assistant, list[InputError]]:
+    """Make a run in which nothing has happened, and say what data and options have that the graph does not.
+
+    A process is kept for one graph, and learns from its data once.
+    """
+    graph, task, problems = formats.read_graph(path), None, []
     if data is not None:
-        tasks = read_tasks(data, repeats="keep", overlap=overlap or "unordered")
+        tasks = read_tasks(data, repeats="keep", **dict(order))
         task = tasks[0] if len(tasks) == 1 else choose_task(tasks, graph.task, data.path)
-    assistant = assist.Assistant(graph, task, **options.model_dump(exclude_none=True))
+        where = f"the data of task {short_repr(task.name)}"
+        problems += [unknown_step_error(name, graph, where) for name in task.steps if name not in graph.index]
+        task = _keep_steps(task, graph) if problems else task
+        if problems and not task.videos:
+            raise problems[0]
+    values = options.model_dump(exclude_none=True)
+    if options.confusion is not None:
+        counts, known = options.confusion, [*graph.steps, ""]
+        named = {*counts, *chain.from_iterable(counts.values())}.difference(known)
+        problems += [unknown_step_error(name, graph, "confusion") for name in sorted(named)]
+        rows = [name for name in known if name or name in counts]
+        values["confusion"] = [[counts.get(row, {}).get(name, 0.0) for name in known] for row in rows]
+    assistant = assist.Assistant(graph, task, **values)
     answer_event(assistant, {"ask": True})  # learns all that it needs, so that no event waits for that
-    return assistant
+    return assistant, problems
 
 
-_runs: OrderedDict[str, assist.Assistant] = OrderedDict()
-"""The runs that were asked last, which need not be replayed."""
+def _keep_steps(task: Task, graph: SubtaskGraph) -> Task:
+    """Leave out the steps that a graph does not have."""
+    runs = [(video, [segment for segment in video.segments if segment.step in graph.index]) for video in task.videos]
+    videos = [Video(video.id, segments, video.sentences) for video, segments in runs if segments]
+    return Task(task.name, [name for name in task.steps if name in graph.index], videos, task.absent)
 
 
-def answer_run(data: Dataset | None, path: Path, overlap: str | None, run: str, question: RunQuestion) -> RunOutcome:
+_runs: OrderedDict[str, tuple[assist.Assistant, JsonObject]] = OrderedDict()
+"""The runs that were asked last, which need not be replayed, with their last answers to frames."""
+
+
+def answer_run(
+    data: Dataset | None, path: Path, order: tuple[tuple[str, str], ...], run: str, question: RunQuestion
+) -> RunOutcome:
     """Tell a live run of a graph file what happened."""
-    options, saved, event, log = question
-    assistant = _runs.pop(run, None)  # it is remembered again only once it has answered
-    if assistant is None or assistant.to_json() != saved:
-        assistant = _prepare_runs(data, path, overlap, options).new_run()
+    saved, event, dropped = question.saved, question.event, list[JsonObject]()
+    assistant, shown = _runs.pop(run, (None, {}))  # it is remembered again only once it has answered
+    if assistant is None or question.edited or assistant.to_json() != saved:
+        prepared, problems = _prepare_runs(data, path, order, question.options)
+        assistant, shown = prepared.new_run(), {}
         if saved is not None:
-            _replay(assistant, saved, run)
-    answer = answer_event(assistant, event)
-    _runs[run] = assistant
+            dropped = _replay(assistant, saved, run, question.edited)
+        elif problems:
+            raise problems[0]
+    try:
+        is_frame = bool(shown) and event.keys() == {"observe", "at"}
+        answer = _observe(assistant, event, shown) if is_frame else answer_event(assistant, event)
+    except InputError:  # the frames so far are nowhere else
+        _runs[run] = assistant, shown
+        raise
+    now_saved, report = assistant.to_json(), cast(JsonObject, answer.get("report") or {})
+    # The report on a frame has its time where a block of frames is complete, and an earlier one else.
+    is_new = now_saved != saved or ("observe" in event and report.get("at") == event["at"])
+    _runs[run] = assistant, answer if "observe" in event else {}
     if len(_runs) > _MAX_REMEMBERED:
         _runs.popitem(last=False)
-    events = [fields_to_json(entry) for entry in assistant.log()[0 if log else -1 :]]
+    events = [fields_to_json(entry) for entry in assistant.log()[0 if question.log else -1 :]]
     graph = assistant.graph
     return {
         "answer": {**answer, "last": events[-1] if events else None},
-        "saved": assistant.to_json(),
+        "is_new": is_new,
+        "saved": now_saved,
         "log": events,
+        "dropped": dropped,
         "about": {"task": graph.task, "steps": list(graph.steps), "limitations": assistant.limitations()},
     }
 
 
-def _replay(assistant: assist.Assistant, saved: JsonObject, run: str) -> None:
+def _observe(assistant: assist.Assistant, event: JsonObject, shown: JsonObject) -> JsonObject:
+    """Answer a frame; most of them change nothing, and are answered with what was shown last."""
+    report = assistant.observe(cast(Mapping[str, float], event["observe"]), cast(float, event["at"]))
+    answer = answer_event(assistant, {"ask": True}) if report.at == event["at"] else shown
+    return {**answer, "report": report.to_json()}
+
+
+def _replay(assistant: assist.Assistant, saved: JsonObject, run: str, edited: bool) -> list[JsonObject]:
+    """Tell what a run was told; if the graph was edited, but for events of steps that are gone, which are returned."""
     require(saved.get("format") == FORMAT, "the run was kept by an older version of msg2", hint="open another run")
-    same_graph = saved.get("graph") == assistant.to_json()["graph"]
-    require(same_graph, "the graph has changed since the run began", hint="open another run")
+    same_graph = edited or saved.get("graph") == assistant.to_json()["graph"]
+    hint = "let it take over (POST /api/runs/ID/graph), or open another run"
+    require(same_graph, "the graph has changed since the run began", hint=hint)
+    kept, dropped = [], []
     try:
-        assistant.replay(cast(Sequence[JsonObject], saved["events"]))
+        for event in cast(Sequence[dict[str, Any]], saved["events"]):
+            known = assistant.graph.index if edited else event["seen"]
+            seen = {name: share for name, share in event["seen"].items() if name in known}
+            if seen or not event["seen"]:
+                kept.append({**event, "seen": seen})
+            else:
+                dropped.append(fields_to_json(assist.Observation(**event)))
+        assistant.replay(kept)
     except (KeyError, TypeError, AttributeError):
         raise InputError("is damaged: its events cannot be read", where=f"runs/{run}") from None
+    return dropped

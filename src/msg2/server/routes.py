@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from msg2.drawing import SUFFIXES
 from msg2.drawing.dot import DOT_RENDERERS
 from msg2.errors import InputError, require
-from msg2.formats.registry import WRITE_SUFFIXES
+from msg2.formats.registry import WRITERS
 from msg2.inference import METHODS
 from msg2.inference.registry import DEFAULT_METHOD
 from msg2.options import OptionSpec, option_specs
@@ -138,7 +138,7 @@ def get_labels(id: RecordId, workspace: WorkspaceDep, task: QueryText | None = N
     return schemas.TaskLabelsResponse.model_validate(result.value)
 
 
-_LabelFormat: TypeAlias = Annotated[str, format_parameter(WRITE_SUFFIXES)]
+_LabelFormat: TypeAlias = Annotated[str, format_parameter(WRITERS)]
 _PictureFormat: TypeAlias = Annotated[str, format_parameter(DOT_RENDERERS)]
 
 
@@ -146,7 +146,7 @@ _PictureFormat: TypeAlias = Annotated[str, format_parameter(DOT_RENDERERS)]
 def download_labels(id: RecordId, format: _LabelFormat, workspace: WorkspaceDep) -> Response:
     """All labels in another format; where that takes several files, a ZIP archive of them."""
     data = workspace.dataset(id)
-    return export_response(workspace, format, WRITE_SUFFIXES, "labels", dataset_functions.export_labels, data)
+    return export_response(workspace, format, WRITERS, "labels", dataset_functions.export_labels, data)
 
 
 @datasets.get("/data/{id}/directly-follows/as/{format}", response_class=Response, responses=DOWNLOAD_SCHEMA)
@@ -283,7 +283,7 @@ def list_choices() -> schemas.ChoicesResponse:
         },
         "default": DEFAULT_METHOD,
         "graph_formats": [suffix[1:] for suffix in SUFFIXES],
-        "label_formats": [suffix[1:] for suffix in WRITE_SUFFIXES],
+        "label_formats": [suffix[1:] for suffix in WRITERS],
         "relations": schemas.RELATIONS,
     }
 

@@ -2,14 +2,16 @@
 
 import json
 from contextlib import suppress
-from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, with_config
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 from typing_extensions import TypedDict
 
-from msg2.assist import RANKERS
+from msg2.assist import RANKERS, MissingStep, NextStep, Observation, Plan, RunEnd, StepReport, TimeLeft
+from msg2.assist.events import Alarm
 from msg2.assist.time_left import WaitingTime
 from msg2.errors import InputError
 from msg2.formats.graph_reader import MAX_DEPTH, has_level
@@ -18,7 +20,7 @@ from msg2.inference import METHODS, Constraints
 from msg2.inference.merging import VoteKind, VoteOutcome
 from msg2.inference.registry import DEFAULT_METHOD, make_options
 from msg2.labelling.video_selection import VideoChoice
-from msg2.options import WHOLE, NonNegative, Probability, option_specs
+from msg2.options import WHOLE, Count, NonNegative, Probability, option_specs
 from msg2.server.sandbox import JsonObject
 from msg2.task import Absent
 
@@ -40,6 +42,8 @@ def _require_storable(value: JsonObject) -> JsonObject:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:
         raise ValueError("has a number or a character that no file can hold") from None
+    except TypeError:  # a body that does not say that it is JSON comes as bytes
+        raise ValueError("is no JSON, or not said to be") from None
     return value
 
 
@@ -127,6 +131,7 @@ class LearnSettings(StrictModel):
     forbid_order: Annotated[list[ConstraintPair], Field(description="The first step need not come first.")] = []
     repeats: Literal["first", "keep"] | None = None
     overlap: Literal["unordered", "start"] | None = None
+    ties: Literal["unknown", "file"] | None = None
     draft_confidence: Annotated[Probability | None, Field(description="Drafts count from this confidence on.")] = None
 
     def arguments(self) -> dict[str, Any]:
@@ -138,7 +143,7 @@ class LearnSettings(StrictModel):
 
     def reading(self) -> dict[str, str | float]:
         """Return the options of reading the data that are given."""
-        return self.model_dump(include={"repeats", "overlap", "draft_confidence"}, exclude_none=True)
+        return self.model_dump(include={"repeats", "overlap", "ties", "draft_confidence"}, exclude_none=True)
 
     def _constraints(self) -> Constraints:
         """Return the rules as constraints; an error names those that contradict each other in sentences."""
@@ -322,10 +327,11 @@ class ArrowEntry(TypedDict):
 
 
 class GraphViewResponse(TypedDict):
-    """A graph to look at: its diagram, its steps in order, what is said of each in sentences, and its arrows."""
+    """A graph to look at: its diagram, its steps in order, all rules, what is said of each step, and its arrows."""
 
     svg: str
     steps: list[str]
+    rules: list[str]
     explanations: dict[str, list[str]]
     arrows: list[ArrowEntry]
 
@@ -522,13 +528,158 @@ class GraphRecord(StrictModel):
     total: int | None = None
 
 
-_RUN_SCHEMA = json.loads(resources.files("msg2.server").joinpath("run_schema.json").read_text("utf-8"))
+_exact = with_config(extra="forbid")
+
+
+class _Told(TypedDict):
+    at: NotRequired[float | None]
+    id: NotRequired[str]
+    actor: NotRequired[str]
+
+
+@_exact
+class DidEvent(_Told):
+    """A step was done; `at` is in seconds, `confidence` how probably. Under its `id` an event is told once only."""
+
+    did: str
+    confidence: NotRequired[Probability | None]
+
+
+@_exact
+class BeganEvent(_Told):
+    """A step begins."""
+
+    began: str
+
+
+@_exact
+class SawEvent(_Told):
+    """A recogniser saw one of these steps; an empty object is a moment without a step."""
+
+    saw: dict[str, Probability]
+
+
+@_exact
+class ObserveEvent(TypedDict):
+    """One frame of a stream; what is missing to 1 is background. Frames are not kept."""
+
+    observe: dict[str, Probability]
+    at: float
+
+
+@_exact
+class AcceptEvent(TypedDict):
+    """A step is done after all."""
+
+    accept: str
+    id: NotRequired[str]
+
+
+@_exact
+class UndoEvent(TypedDict):
+    """The last event, or the one with this id, is taken back."""
+
+    undo: Literal[True] | str
+
+
+@_exact
+class CorrectStepEvent(TypedDict):
+    """The event with this id told that another step was done."""
+
+    correct: str
+    did: str
+
+
+@_exact
+class CorrectSharesEvent(TypedDict):
+    """The event with this id told that something else was seen."""
+
+    correct: str
+    saw: dict[str, Probability]
+
+
+@_exact
+class PauseEvent(TypedDict):
+    """The clock stops."""
+
+    pause: Literal[True]
+    at: NotRequired[float | None]
+
+
+@_exact
+class ResumeEvent(TypedDict):
+    """The clock goes on."""
+
+    resume: Literal[True]
+    at: NotRequired[float | None]
+
+
+@_exact
+class PlanEvent(TypedDict):
+    """The question for ways to a step; nothing happens."""
+
+    plan: str
+    length: NotRequired[Count | None]
+    k: NotRequired[Annotated[int, Field(ge=1, le=_MAX_PLANS)] | None]
+
+
+@_exact
+class AskEvent(TypedDict):
+    """The question how the run stands, at a time `now`; nothing happens. `ended`: that was all."""
+
+    ask: Literal[True]
+    now: NotRequired[float | None]
+    ended: NotRequired[bool]
+
+
+_AnyEvent: TypeAlias = (
+    DidEvent | BeganEvent | SawEvent | ObserveEvent | AcceptEvent | UndoEvent | CorrectStepEvent | CorrectSharesEvent
+    | PauseEvent | ResumeEvent | PlanEvent | AskEvent
+)  # fmt: skip
 RunEvent: TypeAlias = Annotated[
-    JsonObject, AfterValidator(_require_storable), AfterValidator(_limit_plans), WithJsonSchema(_RUN_SCHEMA["event"])
+    JsonObject, AfterValidator(_limit_plans), BeforeValidator(_require_storable, json_schema_input_type=_AnyEvent)
 ]
 """What happened, or a question; `msg2.assist.events` says in a sentence what is wrong with it."""
-RunAnswer: TypeAlias = Annotated[JsonObject, WithJsonSchema(_RUN_SCHEMA["answer"])]
-"""As `msg2.assist.events.answer_event` answers, with `last` and `version`."""
+
+
+class _AsSent:
+    """Describes a dataclass as its `to_json` writes it: every field, and properties of these names, which are texts."""
+
+    def __init__(self, *properties: str) -> None:
+        self._properties = properties
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler(core)
+        described = handler.resolve_ref_schema(schema)
+        described["properties"] |= {name: {"type": "string"} for name in self._properties}
+        described["required"] = list(described["properties"])
+        return schema
+
+
+LogEntry: TypeAlias = Annotated[Observation, _AsSent()]
+
+
+# Answers are sent as `msg2.assist.events.answer_event` gives them; what follows is their schema.
+class RunAnswer(TypedDict):
+    """What is known after an event: `report` of what was told, `plans` if they were asked for, and the rest always.
+
+    `last` is the event that was told last, `version` how often the run has changed, and `graph` is there where another
+    graph has taken over.
+    """
+
+    report: NotRequired[StepReport | None]
+    plans: NotRequired[list[Annotated[Plan, _AsSent("reason")]]]
+    alarms: list[Alarm]
+    done: dict[str, Probability]
+    inferred: dict[str, Probability]
+    progress: list[str]
+    next: list[NextStep]
+    missing: list[MissingStep]
+    time_left: Annotated[TimeLeft, _AsSent("reason")] | None
+    finished: RunEnd
+    last: LogEntry | None
+    version: int
+    graph: NotRequired[RecordId]
 
 
 class AssistantOptions(StrictModel):
@@ -547,6 +698,33 @@ class AssistantOptions(StrictModel):
     ] = None
     missed: Annotated[
         float | None, Field(ge=0, lt=1, description="How often the recogniser misses a step; by default estimated.")
+    ] = None
+    confusion: Annotated[
+        dict[str, dict[str, NonNegative]] | None,
+        Field(
+            description="How often (counts or shares) the recogniser reports each step, the inner key, where another "
+            'is done, the outer key. The inner key "" is for nothing reported, the outer one for nothing done.',
+            examples=[{"whisk": {"whisk": 90, "dip": 6, "": 4}, "dip": {"dip": 80, "": 20}}],
+        ),
+    ] = None
+    window: Annotated[
+        NonNegative | None, Field(description="Seconds by which an event may come late; by default 30.")
+    ] = None
+
+    def __hash__(self) -> int:  # a dictionary has none
+        return hash(self.model_dump_json())
+
+
+class TakeOverRequest(StrictModel):
+    """The graph that is to go on with a run."""
+
+    graph: RecordId
+    data: Annotated[
+        RecordId | None,
+        Field(
+            description="To learn from; null for none. Left out, it is what the graph was learned from, or else what "
+            "the run has learned from, if anything."
+        ),
     ] = None
 
 
@@ -584,7 +762,13 @@ class RunResponse(RunSummary):
     """A live run with the present answer, and everything that was told."""
 
     answer: RunAnswer
-    log: list[JsonObject]
+    log: list[LogEntry]
+
+
+class TakeOverResponse(RunResponse):
+    """A run that goes on with another graph, and what was told of steps that this one does not have."""
+
+    dropped: list[LogEntry]
 
 
 class RunRecord(RunFields):

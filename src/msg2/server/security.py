@@ -2,7 +2,8 @@
 
 A browser trades the token for a session cookie: a random number with its HMAC under a secret of the folder, so it
 outlives a restart. Whoever guesses waits: 0.02 s · 2ⁿ after n wrong guesses, at most 5 s. Against DNS rebinding and
-requests from other sites, the Host header must name this machine, and the origin must be this app.
+requests from other sites, the Host header must name this machine, and the origin must be this app, or a site that is
+allowed: its pages are not let in by the cookie, but need the token.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from urllib.parse import urlencode
 
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -75,15 +76,22 @@ class Authenticator:
         self._cookie = f"msg2-{hashlib.sha256(str(folder.resolve()).encode(errors='replace')).hexdigest()[:8]}"
         self._delay, self._last_wrong = 0.0, 0.0
 
-    async def refuse(self, request: Request) -> Response | None:
-        """Answer a request without the token or a session, or one that trades the token for a session."""
+    async def refuse(self, request: HTTPConnection, is_foreign: bool) -> Response | None:
+        """Answer a request without the token or a session, or one that trades the token for a session.
+
+        A browser cannot set headers of a WebSocket: there the token may be in the address. The session counts for this
+        app's own pages only.
+        """
         number, _, signature = request.cookies.get(self._cookie, "").partition(".")
-        has_session = hmac.compare_digest(signature.encode(), self._sign(number).encode())
-        in_address = request.query_params.get("token") if request.method == "GET" else None
-        if in_address is not None and (has_session or self._is_token(in_address)):
+        has_session = not is_foreign and hmac.compare_digest(signature.encode(), self._sign(number).encode())
+        is_page, is_socket = request.scope.get("method") == "GET", request.scope["type"] == "websocket"
+        in_address = request.query_params.get("token") if is_page or is_socket else None
+        if is_page and in_address is not None and (has_session or self._is_token(in_address)):
             return self._welcome(request, is_new=self._is_token(in_address))  # or an old address, maybe a bookmark
         scheme, _, in_header = request.headers.get("authorization", "").partition(" ")
         if has_session or (scheme.lower() in ("bearer", "token") and self._is_token(in_header)):
+            return None
+        if is_socket and in_address is not None and self._is_token(in_address):
             return None
         if in_address is not None or in_header:
             await asyncio.sleep(self._delay_of_guess())
@@ -92,7 +100,7 @@ class Authenticator:
         hint = "open the address that `msg2 serve` printed, or send the header `Authorization: Bearer …`"
         return _refusal(401, "this app wants to know its token", hint)
 
-    def _welcome(self, request: Request, is_new: bool) -> Response:
+    def _welcome(self, request: HTTPConnection, is_new: bool) -> Response:
         """Redirect to the same address without the token, with a session where that is new."""
         rest = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != "token"])
         path = "/" + request.scope["path"].lstrip("/")
@@ -117,53 +125,76 @@ class Authenticator:
         return self._delay
 
 
-class SecurityMiddleware:
-    """Around the whole app: lets a request through, or answers it with what is wrong with it."""
+class OriginMiddleware:
+    """Around the whole app: refuses requests from other sites, and tells browsers to be strict with every answer."""
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+        self._app, self._allowed, self._has_token = app, settings.allowed_origins, settings.token is not None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Deal with one request or WebSocket, as any ASGI application does."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+
+        async def answer(message: Message) -> None:
+            if message["type"] in ("http.response.start", "websocket.http.response.start"):
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        error = self._origin_error(HTTPConnection(scope))
+        refusal = None if error is None else _refusal(403, error, "open the address that `msg2 serve` printed")
+        await (refusal or self._app)(scope, receive, answer)
+
+    def _origin_error(self, request: HTTPConnection) -> str | None:
+        """Say what is wrong with where the request comes from, or goes to; None for nothing."""
+        headers, path, foreign = request.headers, request.scope["path"], _foreign_origin(request)
+        named = _HOST.fullmatch(headers.get("host", ""))
+        if named is None or (not self._has_token and named[1].lower() not in _THIS_MACHINE):
+            return "the Host header names another machine"
+        if foreign is not None:
+            is_allowed = foreign in self._allowed and path.startswith("/api/")
+        else:
+            is_link = request.scope.get("method") == "GET" and headers.get("sec-fetch-dest") == "document"
+            is_own = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+            is_allowed = is_own or (is_link and path == "/")  # a link may lead to the front door
+        return None if is_allowed else "the request comes from another site"
+
+
+class AccessMiddleware:
+    """Behind the other: lets through who knows the token, and bodies that are not too long."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self._app, self._settings = app, settings
         self._authenticator = None if settings.token is None else Authenticator(settings.token, settings.folder)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Deal with one request, as any ASGI application does."""
-        if scope["type"] != "http":
+        """Deal with one request or WebSocket, as any ASGI application does."""
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-
-        async def answer(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
         limit = self._settings.upload_megabytes if scope["path"] in _UPLOAD_PATHS else self._settings.body_megabytes
-        refusal = await self._refuse(Request(scope), limit)
-        await (refusal or self._app)(scope, _limit_body(receive, limit), answer)
+        refusal = await self._refuse(HTTPConnection(scope), limit)
+        await (refusal or self._app)(scope, _limit_body(receive, limit), send)
 
-    async def _refuse(self, request: Request, limit: int) -> Response | None:
-        """Answer a request from another site, to another host, without the token or with too long a body."""
-        error = self._origin_error(request)
-        if error is not None:
-            return _refusal(403, error, "open the address that `msg2 serve` printed")
-        if self._authenticator is not None and (refusal := await self._authenticator.refuse(request)) is not None:
-            return refusal
+    async def _refuse(self, request: HTTPConnection, limit: int) -> Response | None:
+        """Answer a request without the token or with too long a body."""
+        if self._authenticator is not None:
+            refusal = await self._authenticator.refuse(request, _foreign_origin(request) is not None)
+            if refusal is not None:
+                return refusal
         length = request.headers.get("content-length", "0")
         if length.isdecimal() and len(length) <= 15 and int(length) <= limit << 20:
             return None
         return _refusal(413, f"more than {limit} MB are not taken", "the command line takes files of any size")
 
-    def _origin_error(self, request: Request) -> str | None:
-        """Say what is wrong with where the request comes from, or goes to; None for nothing."""
-        headers, host = request.headers, request.headers.get("host", "")
-        named = _HOST.fullmatch(host)
-        if named is None or (self._authenticator is None and named[1].lower() not in _THIS_MACHINE):
-            return "the Host header names another machine"
-        is_own = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
-        is_link = request.method == "GET" and headers.get("sec-fetch-dest") == "document"
-        allowed = is_own or (is_link and request.scope["path"] == "/")  # a link may lead to the front door
-        known = headers.get("origin", f"http://{host}") in (f"http://{host}", f"https://{host}")
-        return None if allowed and known else "the request comes from another site"
+
+def _foreign_origin(request: HTTPConnection) -> str | None:
+    """The site that a request comes from, where that is another one than this app."""
+    host, origin = request.headers.get("host", ""), request.headers.get("origin")
+    return None if origin in (None, f"http://{host}", f"https://{host}") else origin
 
 
 def _limit_body(receive: Receive, megabytes: int) -> Receive:

@@ -1,5 +1,6 @@
 """Settings of the local web app: where it keeps its files, who may reach it, and the limits of what it does."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -7,9 +8,13 @@ from pydantic import Field
 
 from msg2.errors import require
 from msg2.options import Count, Positive, options_class
+from msg2.text import short_repr
 
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 """The names of this machine, which other machines cannot reach."""
+_ORIGIN = re.compile(
+    r"(?!https://.*:443$|http://.*:80$)[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?"
+)
 
 
 @options_class
@@ -24,6 +29,8 @@ class ServerSettings:
     """0 takes any that is free."""
     token: str | None = None
     """What a visitor has to know; None lets everybody in who can reach the address, other users of the machine too."""
+    allowed_origins: tuple[str, ...] = ()
+    """Other sites whose pages may use the API, as `https://kitchen.example`; they need the token, too."""
     workers: Count = 2
     """Jobs at the same time."""
     answers: Count = 8
@@ -49,7 +56,7 @@ class ServerSettings:
     models: Count = 8
     """Graphs, each with its data, that live runs are followed with at the same time; each has a process of its own."""
     listeners: int = 100
-    """Streams of answers at the same time."""
+    """Streams and sockets of answers at the same time."""
 
     def __post_init__(self) -> None:
         token = self.token
@@ -57,3 +64,7 @@ class ServerSettings:
         require(usable, "the token must be 16 or more letters and digits, such as from `openssl rand -hex 16`")
         needs_token = f"at the address {self.host} others can reach the app: this needs a token"
         require(self.host in LOOPBACK_HOSTS or token is not None, needs_token)
+        for origin in self.allowed_origins:
+            what = f"{short_repr(origin)} is no origin as browsers send it"
+            hint = "an origin is such as https://kitchen.example: no path, no usual port, small letters"
+            require(_ORIGIN.fullmatch(origin), what, hint=hint)

@@ -10,21 +10,25 @@ from importlib import resources
 
 import uvicorn
 from anyio import to_thread
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import HTTPConnection
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 
 import msg2
 from msg2.errors import InputError
 from msg2.server import live_runs, routes, workbench
+from msg2.server.error_statuses import explain_error
 from msg2.server.graph_functions import PAGE_FILE
-from msg2.server.jobs import JobQueue, QueueFullError
-from msg2.server.sandbox import CallCancelledError, disk_full_error, is_disk_full
-from msg2.server.schemas import ID_PATTERN, ErrorResponse, RecordId, error_response
-from msg2.server.security import SecurityMiddleware
+from msg2.server.jobs import JobQueue
+from msg2.server.sandbox import CallCancelledError
+from msg2.server.schemas import ErrorResponse, RecordId, error_response
+from msg2.server.security import AccessMiddleware, OriginMiddleware
 from msg2.server.settings import ServerSettings
 from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDep
 
@@ -35,6 +39,9 @@ _THREADS = 200
 """Requests that are dealt with at the same time; most of them wait for a process, and take no time themselves."""
 _ERRORS = (400, 401, 403, 404, 408, 413, 422, 429, 500, 503, 507)
 """The status of every answer that is no success: an `ErrorResponse`."""
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_MAX_MESSAGE_BYTES = 1 << 20
+"""Of one message through a WebSocket."""
 _SANDBOX_POLICY = "sandbox allow-scripts allow-downloads allow-modals; frame-ancestors 'self'"
 """The page of a graph is an origin of its own: whatever it might hold, it cannot ask this app for anything."""
 _STATIC_FILES = {
@@ -91,12 +98,18 @@ def create_app(workspace: Workspace) -> FastAPI:
         docs_url=None,  # they would load scripts from elsewhere
         redoc_url=None,
         lifespan=lifespan,
+        separate_input_output_schemas=False,
         responses={status: {"model": ErrorResponse} for status in _ERRORS},
     )
     app.state.workspace, app.state.jobs, app.state.runs = workspace, jobs, runs
     for router in (routes.questions, routes.datasets, workbench.router, routes.graphs, runs.router, screens):
         app.include_router(router)
-    app.add_middleware(SecurityMiddleware, settings=workspace.settings)
+    app.add_middleware(AccessMiddleware, settings=workspace.settings)
+    app.add_middleware(
+        CORSMiddleware, allow_origins=workspace.settings.allowed_origins, allow_methods=_METHODS,
+        allow_headers=["Authorization"], allow_private_network=True,
+    )  # fmt: skip
+    app.add_middleware(OriginMiddleware, settings=workspace.settings)  # the outermost
     for error_type in (InputError, RequestValidationError, HTTPException, CallCancelledError, OSError, Exception):
         app.add_exception_handler(error_type, _handle_error)
     return app
@@ -115,7 +128,8 @@ class PatientProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Take what has arrived, and go on waiting where that is no whole head."""
         super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
+        upgraded = self.transport.get_protocol() is not self  # it is a WebSocket now
+        if upgraded or (self.cycle is not None and not self.cycle.response_complete):
             self._stop_waiting()
         elif self._timer is None:
             self._wait_for_head()
@@ -140,7 +154,8 @@ class AppServer(uvicorn.Server):
     def __init__(self, workspace: Workspace) -> None:
         self._app = create_app(workspace)
         config = uvicorn.Config(
-            self._app, http=PatientProtocol, log_level="warning", access_log=False, server_header=False,
+            self._app, http=PatientProtocol, ws=WSProtocol, ws_max_size=_MAX_MESSAGE_BYTES,
+            ws_per_message_deflate=False, log_level="warning", access_log=False, server_header=False,
             timeout_graceful_shutdown=3,
         )  # fmt: skip
         super().__init__(config)
@@ -150,7 +165,7 @@ class AppServer(uvicorn.Server):
         await self._serve(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the streams of live runs, which would go on for ever, then everything else."""
+        """End the streams and sockets of live runs, which would go on for ever, then everything else."""
         self._app.state.runs.end_streams()
         await super().shutdown(sockets)
         for connection in list(self.server_state.connections):  # which came while the others were being closed
@@ -175,33 +190,15 @@ def listening_socket(settings: ServerSettings) -> socket.socket:
     return opened
 
 
-def _handle_error(request: Request, error: Exception) -> JSONResponse:
-    headers: dict[str, str] = {}
-    match error:
-        case InputError() | OSError() if is_disk_full(error):
-            status, problem = 507, disk_full_error()
-        case InputError():
-            status = 404 if isinstance(error, NotFoundError) else 429 if isinstance(error, QueueFullError) else 400
-            problem = error
-        case RequestValidationError():  # the first of the complaints: where in the request, and what
-            first = error.errors()[0]
-            wrong_id = first["type"] == "string_pattern_mismatch" and first["ctx"]["pattern"] == ID_PATTERN
-            what = "is no id: an id has 32 characters, 0 to 9 and a to f" if wrong_id else first["msg"]
-            status, problem = 422, InputError(what, where=".".join(map(str, first["loc"])))
-        case HTTPException():
-            status, problem = error.status_code, InputError(error.detail)
-            if status == 405:
-                headers["Allow"] = ", ".join(sorted(_allowed_methods(request)))
-        case CallCancelledError():
-            status, problem = 503, InputError("the server is ending")
-        case _:  # which error it was is in the log of the server, and nobody else's business
-            if isinstance(error, OSError):  # others are logged by who calls this
-                _log.error("%s could not be answered", request.url.path, exc_info=error)
-            status, problem = 500, InputError("msg2 has failed at this, its log says why")
+def _handle_error(request: HTTPConnection, error: Exception) -> JSONResponse:
+    status, problem = explain_error(error)
+    if status == 500 and isinstance(error, OSError):  # others are logged by who calls this
+        _log.error("%s could not be answered", request.url.path, exc_info=error)
+    headers = {"Allow": ", ".join(sorted(_allowed_methods(request)))} if status == 405 else {}
     return JSONResponse(error_response(problem).model_dump(), status, headers)
 
 
-def _allowed_methods(request: Request) -> set[str]:
+def _allowed_methods(request: HTTPConnection) -> set[str]:
     """Collect the HTTP methods of all routes that have this path."""
     every_route = [route for route in request.app.routes if isinstance(route, Route)]
     same_path = [route for route in every_route if route.path_regex.match(request.url.path)]

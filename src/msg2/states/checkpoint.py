@@ -3,7 +3,7 @@
 model.json                  the card: task, steps, options, widths, videos, versions, and how far training has come
 best-000120.safetensors     the weights of the best validation, after the epoch that the card names
 last-000123.safetensors     the latest weights and the moments of Adam, after the card's epoch; training resumes here
-log.jsonl                   one line per validation
+log.jsonl, log.csv          one line per validation
 
 Tensors are named after their epoch, and the card is written after them. If training is killed at any moment, the card
 still describes tensors that exist.
@@ -26,7 +26,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from msg2.errors import InputError, require
-from msg2.files import write_together, write_whole
+from msg2.files import write_together
 from msg2.options import from_json
 from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
 from msg2.states.loss_and_optimizer import torch_seed
@@ -51,6 +51,8 @@ class ModelCard:
     """The ids of the videos that a training learns from, and of those that it is validated on."""
     data: Mapping[str, str] = field(default_factory=dict)
     """Digests of their labels and features, see `StateDataset.digests`."""
+    streams: Mapping[str, NonNegativeInt] = field(default_factory=dict)
+    """The width of each stream that it reads besides frames and sentences."""
     encoder: Mapping[str, JsonValue] = field(default_factory=dict)
     """The configuration of the transformer, so that loading the model never needs the original checkpoint."""
     epoch: NonNegativeInt = 0
@@ -85,13 +87,13 @@ class ModelCard:
     def fresh_model(self) -> StateModel:
         """Build the model before training: its weights are pretrained, or drawn from the seed."""
         torch.manual_seed(torch_seed(self.training.seed))
-        return StateModel(len(self.steps), self.frame_width, self.text_width, self.model)
+        return StateModel(len(self.steps), self.frame_width, self.text_width, self.model, self.streams)
 
     def empty_model(self, folder: Path) -> StateModel:
         """Build the model of the card in `folder`, to be filled with weights; needs no file of its transformer."""
         options = replace(self.model, encoder=json.dumps(dict(self.encoder))) if self.encoder else self.model
         with damage_at(folder / "model.json"):
-            return StateModel(len(self.steps), self.frame_width, self.text_width, options)
+            return StateModel(len(self.steps), self.frame_width, self.text_width, options, self.streams)
 
     def same_training(self, other: ModelCard) -> bool:
         """Whether the training of `other` can be resumed as this one's, however far it is and wherever it runs."""
@@ -183,5 +185,10 @@ def read_log(folder: Path, epoch: int) -> list[LogLine]:
 
 
 def write_log(folder: Path, lines: Sequence[LogLine]) -> None:
-    """Write the log of a training."""
-    write_whole(folder / "log.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    """Write the log of a training, as JSON lines and as a table."""
+    columns = list(dict.fromkeys(name for line in lines for name in line))
+    rows = [columns, *([str(line.get(name, "")) for name in columns] for line in lines)]
+    write_together({
+        folder / "log.jsonl": "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines),
+        folder / "log.csv": "".join(",".join(row) + "\n" for row in rows),
+    })  # fmt: skip

@@ -6,15 +6,25 @@ Nothing here needs PyTorch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from msg2.errors import require
-from msg2.options import Count, NonNegativeInteger, Positive, Probability, ShareBelowOne, from_json, make, options_class
+from msg2.options import (
+    Count,
+    NonNegativeInteger,
+    Positive,
+    Probability,
+    ShareBelowOne,
+    from_json,
+    option_specs,
+    options_class,
+)
 from msg2.text import short_repr
 
 VARIANT = "evidence"
@@ -48,6 +58,10 @@ class StateModelOptions:
 
     inputs: Literal["fused", "vision", "text"] = "fused"
     """Frames enriched by sentences (the paper), frames alone, or sentences alone in the place of frames."""
+    audio: bool = True
+    """Use the sound too, where the features hold it: not in the paper. It is fused like a sentence."""
+    motion: bool = True
+    """Use the motion too, where the features hold it."""
     skip: bool = False
     """A skip connection around the fusion: the paper's "Vision + ASR"."""
     encoder: Annotated[str, Field(min_length=1)] = "google/t5-v1_1-large"
@@ -74,6 +88,11 @@ class StateModelOptions:
     """Weight in the loss of the squared length of the co-occurrence model's weights; ten times that for presence."""
     context: bool = True
     """Without it the transformer is left out: the evidence and co-occurrence models are all there is."""
+
+    def streams(self, known: Iterable[str]) -> list[str]:
+        """Which of the streams that the features hold are used."""
+        off = self.inputs == "text" or self.direct
+        return [] if off else [name for name in sorted(known) if getattr(self, name)]
 
     def __post_init__(self) -> None:
         require(not (self.skip and self.inputs != "fused"), "skip goes with fused inputs")
@@ -107,15 +126,22 @@ class TrainingOptions:
     """At most this much work is lost when the training is killed."""
     seed: NonNegativeInteger = 0
     """Everything random follows from it."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """auto: a GPU where there is one."""
+    device: str = "auto"
+    """cpu, cuda, cuda:1 (the second GPU) or mps (Apple's); auto: a GPU of NVIDIA's or AMD's where there is one."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """auto: mixed precision (bfloat16) on a GPU."""
+    """auto: mixed precision (bfloat16) on such a GPU."""
     captured: bool = True
     """On a GPU, launch the kernels of a whole step at once, as a CUDA graph."""
     row: int | None = None
     """Least tokens of a row, which short videos share; 0: each has its own; None: they share where there is a
     transformer."""
+    calibrate: bool = True
+    """Whether confidences of added labels are calibrated on hidden ones, which takes three more trainings of most
+    models. By default not for the paper's models: they add what the score alone says."""
+
+    def __post_init__(self) -> None:
+        known = re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", self.device)
+        require(known, f"device is {self.device!r}, it must be auto, cpu, cuda, cuda:NUMBER or mps")
 
 
 @options_class
@@ -143,22 +169,43 @@ class FillOptions:
         )
 
 
+class StateOptions(NamedTuple):
+    """All that can be set from labels and features to completed labels."""
+
+    model: StateModelOptions
+    sampling: SamplingOptions
+    training: TrainingOptions
+    filling: FillOptions
+
+
+_CLASSES = StateModelOptions, SamplingOptions, TrainingOptions, FillOptions
+STATE_OPTIONS = {
+    "b" if (cls, spec.name) == (StateModelOptions, "threshold") else spec.name: (cls, spec)
+    for cls in _CLASSES
+    for spec in option_specs(cls)
+}
+"""Every option by the name that `--set` has for it, and its class; b is the `threshold` of the model."""
+
+
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What differs from the paper's model and sampling, and what it is called in the paper's table."""
+    """What differs from the paper's options, and what it is called in the paper's table."""
 
     description: str
-    model: Mapping[str, bool | str] = field(default_factory=dict)
-    sampling: Mapping[str, bool | str] = field(default_factory=dict)
+    changes: Mapping[str, bool | int | str] = field(default_factory=dict)
 
-    def options(self, **changes: object) -> tuple[StateModelOptions, SamplingOptions]:
-        """Return the options of the variant, with these changes to those of the model."""
-        return make(StateModelOptions, {**self.model, **changes}), make(SamplingOptions, self.sampling)
+    def options(self, **changes: object) -> StateOptions:
+        """Return the options of the variant, with these changes, by the names of `STATE_OPTIONS`.
 
-    def training(self, **changes: object) -> TrainingOptions:
-        """Return how it is trained, the paper's way; without a transformer, a tenth of that is enough."""
-        brief = {} if self.model.get("context", True) else {"epochs": 60, "warmup": 10}
-        return make(TrainingOptions, {**brief, **changes})
+        >>> VARIANTS["paper"].options(heads=8, b=2.0).model.threshold
+        2.0
+        """
+        parts: dict[type, dict[str, Any]] = {cls: {} for cls in _CLASSES}
+        for name, value in {**self.changes, **changes}.items():
+            require(name in STATE_OPTIONS, f"there is no option {short_repr(name)} of state models")
+            cls, spec = STATE_OPTIONS[name]
+            parts[cls][spec.name] = value
+        return StateOptions(*(cls(**parts[cls]) for cls in _CLASSES))  # type: ignore[arg-type]
 
 
 VARIANTS: Mapping[str, Variant] = from_json(

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from itertools import accumulate
 
 import numpy as np
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from msg2.errors import require
-from msg2.formats.feature_store import VideoFeatures
+from msg2.formats.feature_store import VideoFeatures, nearest_index
 from msg2.sequences import FloatArray, IntArray
 from msg2.states.configuration import SamplingOptions
 from msg2.task import Step, Task, Video
@@ -152,14 +152,6 @@ def _frame_times(video: LabelledVideo, options: SamplingOptions, rng: np.random.
     return np.sort(times)
 
 
-def nearest_index(times: FloatArray, wanted: FloatArray) -> IntArray:
-    """For every wanted moment the index of the nearest time; the earlier of two."""
-    if len(times) == 1:
-        return np.zeros(len(wanted), dtype=np.int64)
-    after = np.clip(np.searchsorted(times, wanted), 1, max(1, len(times) - 1))
-    return np.where(wanted - times[after - 1] <= times[after] - wanted, after - 1, after)
-
-
 def time_order(times: FloatArray) -> IntArray:
     """Return the indices that sort `times`; what comes at the same time stays as it is."""
     return np.argsort(times, kind="stable")
@@ -215,6 +207,7 @@ class StateDataset:
     videos: tuple[LabelledVideo, ...]
     frames: Tensor  # (F, width): the frames of all videos, one after the other
     sentences: Tensor  # (S, text width)
+    streams: Mapping[str, Tensor] = field(default_factory=dict)  # (F, width) each: what else there is at every frame
     training_videos: frozenset[str] = frozenset()  # the ids of the videos that the model learns, or has learned, from
 
     def __len__(self) -> int:
@@ -222,7 +215,13 @@ class StateDataset:
 
     def to(self, device: torch.device) -> StateDataset:
         """Return the same dataset with its features on another device."""
-        return replace(self, frames=self.frames.to(device), sentences=self.sentences.to(device))
+        streams = {name: vectors.to(device) for name, vectors in self.streams.items()}
+        return replace(self, frames=self.frames.to(device), sentences=self.sentences.to(device), streams=streams)
+
+    @property
+    def vectors(self) -> tuple[Tensor, Tensor, Mapping[str, Tensor]]:
+        """What the model reads beside a batch."""
+        return self.frames, self.sentences, self.streams
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of all "labels" and of all "features": whether it is the same data, not only the same ids."""
@@ -233,7 +232,7 @@ class StateDataset:
                 labels.update(array.tobytes())
             for times in (video.frame_times, video.sentence_times):
                 features.update(f"{len(times)} ".encode() + times.tobytes())
-        for vectors in (self.frames, self.sentences):
+        for vectors in (self.frames, self.sentences, *self.streams.values()):
             features.update(vectors.cpu().numpy().tobytes())
         return {"labels": labels.hexdigest(), "features": features.hexdigest()}
 
@@ -254,7 +253,11 @@ class StateDataset:
 
 
 def build_dataset(
-    task: Task, features: Callable[[str], VideoFeatures | None], *, text_only: bool = False
+    task: Task,
+    features: Callable[[str], VideoFeatures | None],
+    *,
+    text_only: bool = False,
+    streams: Iterable[str] = (),
 ) -> StateDataset:
     """Put together the videos of a task that have labels and features."""
     every = [(video, features(video.id)) for video in task if video.segments]
@@ -270,7 +273,8 @@ def build_dataset(
         labelled_video(video, task.steps, held, *first, text_only=text_only)
         for (video, held), first in zip(known, first_rows, strict=False)
     )
-    return StateDataset(task.name, task.steps, videos, _concatenate(frames), _concatenate(sentences))
+    others = {name: _concatenate([held.streams[name] for _, held in known]) for name in streams}
+    return StateDataset(task.name, task.steps, videos, _concatenate(frames), _concatenate(sentences), others)
 
 
 def _concatenate(arrays: Sequence[np.ndarray]) -> Tensor:

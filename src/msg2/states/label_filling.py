@@ -73,11 +73,11 @@ def predict_tokens(
         numbers, sampled_tokens = zip(*part, strict=True)
         batch = collate(dataset, numbers, sampled_tokens).to(dataset.frames.device)
         with single_thread(not model.options.context):
-            output = model(batch, dataset.frames, dataset.sentences)
+            output = model(batch, *dataset.vectors)
         for row, (number, tokens) in enumerate(part):
             length = len(tokens.kind)
             scores, evidence, presence = (
-                None if tensor is None else tensor[row, :length].double().cpu().numpy()
+                None if tensor is None else tensor[row, :length].cpu().double().numpy()
                 for tensor in (output.scores, output.evidence, output.presence)
             )
             assert scores is not None

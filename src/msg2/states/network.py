@@ -17,6 +17,7 @@ occur together.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import torch
@@ -53,28 +54,39 @@ class StateModelOutput:
 
 
 class Fusion(nn.Module):
-    """Eq. 1 and 2: every frame asks the W sentences around it; what it gets replaces it (or is added, with `skip`)."""
+    """Eq. 1 and 2: every frame asks the W sentences around it; what it gets replaces it (or is added, with `skip`).
 
-    def __init__(self, width: int, text_width: int, heads: int, dropout: float, skip: bool) -> None:
+    With other streams, such as audio, it asks what these hold at its own time as well: W + 1 keys, and so on.
+    """
+
+    def __init__(
+        self, width: int, text_width: int, heads: int, dropout: float, skip: bool,
+        *, streams: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
         super().__init__()
         self.heads, self.skip = heads, skip
         inner = heads * -(-width // heads)
         self.query, self.out = nn.Linear(width, inner), nn.Linear(inner, width)
-        self.key, self.value = nn.Linear(text_width, inner), nn.Linear(text_width, inner)
+        self.hears = text_width > 0
+        if self.hears:
+            self.key, self.value = nn.Linear(text_width, inner), nn.Linear(text_width, inner)
+        self.streams = nn.ModuleDict({name: nn.Linear(size, 2 * inner) for name, size in streams.items()})
         self.feed_forward = nn.Sequential(
             nn.Linear(width, width), nn.ReLU(), nn.Dropout(dropout), nn.Linear(width, width)
         )
         self.norm, self.dropout = nn.LayerNorm(width), nn.Dropout(dropout)
 
-    def forward(self, frames: Tensor, sentences: Tensor, rows: Tensor) -> Tensor:
-        """Enrich frames by sentences."""
-        exists = rows >= 0
+    def forward(
+        self, frames: Tensor, sentences: Tensor, rows: Tensor, streams: Mapping[str, Tensor] = MappingProxyType({})
+    ) -> Tensor:
+        """Enrich frames by sentences, and by the vectors of other streams at the same tokens."""
         query = self.query(frames).unflatten(-1, (self.heads, -1)).unsqueeze(-3)  # (B, L, 1, heads, each)
-        # (B, L, W, heads, each)
-        key, value = (
-            torch.unflatten(transform_rows(linear, sentences, rows), -1, (self.heads, -1))
-            for linear in (self.key, self.value)
-        )
+        heard = [transform_rows(linear, sentences, rows) for linear in (self.key, self.value)] if self.hears else []
+        others = [self.streams[name](vectors[..., None, :]).chunk(2, -1) for name, vectors in streams.items()]
+        pairs = zip(*([heard] if heard else []), *others, strict=True)
+        # (B, L, W + streams, heads, each)
+        key, value = (torch.unflatten(torch.cat(each, -2), -1, (self.heads, -1)) for each in pairs)
+        exists = F.pad(rows[..., : rows.shape[-1] * self.hears] >= 0, (0, len(streams)), value=True)
         match = (query * key).sum(-1) * key.shape[-1] ** -0.5  # (B, L, W, heads)
         match = match.masked_fill(~exists[..., None], torch.finfo(match.dtype).min)
         share = self.dropout(match.softmax(-2)) * exists[..., None]
@@ -86,13 +98,17 @@ class Fusion(nn.Module):
 class StateModel(nn.Module):
     """One ordinal score per step at every token; only those at `[start]` and `[end]` are trained and read."""
 
-    def __init__(self, steps: int, frame_width: int, text_width: int, options: StateModelOptions) -> None:
+    def __init__(
+        self, steps: int, frame_width: int, text_width: int, options: StateModelOptions,
+        streams: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
         super().__init__()
         self.options = options
         self._require_sentences(text_width)
         width = text_width if options.inputs == "text" else frame_width
         sources = {"vision": {"frames": frame_width}, "text": {"sentences": text_width}}
-        seen = sources.get(options.inputs, sources["vision"] | sources["text"]) if options.evidence else {}
+        given = sources.get(options.inputs, sources["vision"] | sources["text"]) | dict(streams)
+        seen = given if options.evidence else {}
         evidence = {what: EvidenceModel(steps, size, options.evidence_dropout) for what, size in seen.items()}
         self.evidence_models: Mapping[str, EvidenceModel] = nn.ModuleDict(evidence)  # type: ignore[assignment]
         self.bias = nn.Parameter(torch.zeros(1)) if options.evidence else None
@@ -108,8 +124,9 @@ class StateModel(nn.Module):
         self.transformer = load_encoder(options.encoder)
         if options.direct and not isinstance(self.transformer, VisualBert):
             raise InputError(f"direct goes with a VisualBERT encoder, not with {options.encoder}")
-        fuses = options.inputs != "vision" and not options.direct
-        self.fusion = Fusion(width, text_width, options.heads, options.dropout, options.skip) if fuses else None
+        fuses = (options.inputs != "vision" or bool(streams)) and not options.direct
+        sizes = width, 0 if options.inputs == "vision" else text_width, options.heads
+        self.fusion = Fusion(*sizes, options.dropout, options.skip, streams=streams) if fuses else None
         inner = self.transformer.width
         entry = self.transformer.visual_width if isinstance(self.transformer, VisualBert) and options.direct else inner
         self.borders = nn.Embedding(2, width)
@@ -117,10 +134,13 @@ class StateModel(nn.Module):
         self.text_projection = nn.Linear(text_width, inner) if options.direct else None
         self.head = nn.Linear(inner, steps)
 
-    def forward(self, batch: Batch, frames: Tensor, sentences: Tensor) -> StateModelOutput:
+    def forward(
+        self, batch: Batch, frames: Tensor, sentences: Tensor, streams: Mapping[str, Tensor] = MappingProxyType({})
+    ) -> StateModelOutput:
         """Compute the scores of a batch."""
         self._require_sentences(len(sentences))
-        scores = torch.zeros(()) if self.transformer is None else self._transformer_scores(batch, frames, sentences)
+        given = {"frames": frames, "sentences": sentences, **streams}
+        scores = torch.zeros(()) if self.transformer is None else self._transformer_scores(batch, **given)
         scores = scores if self.bias is None else scores + self.bias
         presence = None
         if self.cooccurrence is not None:
@@ -128,8 +148,8 @@ class StateModel(nn.Module):
             scores = scores + completion
         step_logits, evidence = [], []
         for what, model in self.evidence_models.items():
-            rows = batch.frame[..., None] if what == "frames" else batch.sentence
-            logits = model.step_logits(frames if what == "frames" else sentences, rows, batch)
+            rows = batch.sentence if what == "sentences" else batch.frame[..., None]
+            logits = model.step_logits(given[what], rows, batch)
             # Recognition is learned from frames alone: through a maximum, the scores would only teach it by heart.
             now, so_far = model(logits.detach(), batch)
             scores = scores + so_far
@@ -159,12 +179,13 @@ class StateModel(nn.Module):
         if self.options.inputs != "vision" and not count:
             raise InputError("the features hold no sentences", hint="use the variant vision-only")
 
-    def _transformer_scores(self, batch: Batch, frames: Tensor, sentences: Tensor) -> Tensor:
+    def _transformer_scores(self, batch: Batch, frames: Tensor, sentences: Tensor, **streams: Tensor) -> Tensor:
         """The paper's model: (B, L, N)."""
         assert self.transformer is not None
         seen = F.embedding(batch.frame, sentences if self.options.inputs == "text" else frames)
         if self.fusion is not None:
-            seen = self.fusion(seen, sentences, batch.sentence)
+            now = {name: F.embedding(batch.frame, vectors) for name, vectors in streams.items()}
+            seen = self.fusion(seen, sentences, batch.sentence, now)
         # `[start]` and `[end]` take the place of the fused vectors at the borders.
         border = self.borders((batch.kind == END).long())
         at_border = (batch.kind == START) | (batch.kind == END)

@@ -4,9 +4,9 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from msg2.metrics.detection import Completion, additions, completion, performed_
 from msg2.progress import Progress, no_progress
 from msg2.sequences import FloatArray
 from msg2.states.checkpoint import ModelCard, load_checkpoint, read_card
-from msg2.states.configuration import VARIANT, FillOptions, StateModelOptions, TrainingOptions, get_variant
+from msg2.states.configuration import VARIANT, FillOptions, StateModelOptions, get_variant
 from msg2.states.dataset import COMPLETED, StateDataset, build_dataset
 from msg2.states.fill_calibration import FillCalibration, calibrate_model, extra_trainings, read_calibration
 from msg2.states.label_filling import StatePrediction, fill_labels, predict_states
@@ -42,7 +42,8 @@ class TaskTraining:
     videos: int
     """Videos with labels and features."""
     card: ModelCard
-    calibration: FillCalibration
+    calibration: FillCalibration | None
+    """None where there was to be none."""
     folder: Path
 
 
@@ -52,10 +53,9 @@ def train_tasks(
     folder: str | Path,
     *,
     variant: str = VARIANT,
-    encoder: str | None = None,
-    training: TrainingOptions | None = None,
     tensorboard: bool = False,
     progress: Progress = no_progress,
+    **changes: Any,
 ) -> list[TaskTraining]:
     """Train a model for every task that has two videos or more with labels and features.
 
@@ -67,10 +67,12 @@ def train_tasks(
         The features of the videos.
     folder : str or Path
         Where the model goes; with several tasks, a folder each.
-    variant, encoder, training, tensorboard
+    variant, tensorboard
         As in `train_task`.
     progress : Progress
         Called after every epoch.
+    **changes
+        As in `train_task`.
 
     Returns
     -------
@@ -84,11 +86,11 @@ def train_tasks(
     """
     tasks, store = to_tasks_with_repeats(data), open_store(store)
     chosen = trainable_tasks(tasks, store, Path(folder))
-    train = partial(train_task, variant=variant, encoder=encoder, training=training, tensorboard=tensorboard)
     trainings = []
     for number, (task, task_folder) in enumerate(chosen):
         show = progress_part(progress, number, len(chosen), "" if len(chosen) == 1 else f"{task.name}: ")
-        trainings.append(train(task, store, task_folder, progress=show))
+        options = {"variant": variant, "tensorboard": tensorboard, "progress": show, **changes}
+        trainings.append(train_task(task, store, task_folder, **options))
     return trainings
 
 
@@ -98,10 +100,9 @@ def train_task(
     folder: str | Path,
     *,
     variant: str = VARIANT,
-    encoder: str | None = None,
-    training: TrainingOptions | None = None,
     tensorboard: bool = False,
     progress: Progress = no_progress,
+    **changes: Any,
 ) -> TaskTraining:
     """Train and calibrate the model of a task; a training that is already in the folder is resumed.
 
@@ -115,14 +116,13 @@ def train_task(
         Where the model goes.
     variant : str
         A name in `msg2.states.configuration.VARIANTS`.
-    encoder : str, optional
-        The transformer, in the place of the variant's own.
-    training : TrainingOptions, optional
-        How the model is trained; by default as `Variant.training` says.
     tensorboard : bool
         Whether the curves are also written for TensorBoard, into the folder `tensorboard`.
     progress : Progress
         Called after every epoch.
+    **changes
+        Options of the model, its sampling and training that differ from those of the variant, by the names of
+        `msg2.states.configuration.STATE_OPTIONS`: ``encoder="t5-small", epochs=60``.
 
     Returns
     -------
@@ -135,19 +135,22 @@ def train_task(
         Where the model cannot be trained; see `train_model`.
     """
     task, store, folder = to_task(to_tasks_with_repeats(data)), open_store(store), Path(folder)
-    changes = {} if encoder is None else {"encoder": encoder}
-    model, sampling = get_variant(variant).options(**changes)
-    if store.encoders.frame_width == 0 and model.inputs == "fused":
+    options = get_variant(variant).options(**changes)
+    if store.encoders.frame_width == 0 and options.model.inputs == "fused":
         _log.warning("%s: there are no frames, sentences take their place", store.folder)
-        model, sampling = get_variant(variant).options(inputs="text", **changes)
-    dataset = load_dataset(task, store, model)
-    show = progress_part(progress, 0, 1 + extra_trainings(dataset, model))
+        options = get_variant(variant).options(**{**changes, "inputs": "text"})
+    dataset = load_dataset(task, store, options.model, options.model.streams(store.encoders.streams))
+    if options.model.inputs == "fused" and not len(dataset.sentences) and not options.model.direct:
+        _log.warning("%s: there are no sentences, frames do without them", store.folder)
+        options = get_variant(variant).options(**{**changes, "inputs": "vision"})
+    model, sampling, training, _ = options
+    show = progress_part(progress, 0, 1 + (extra_trainings(dataset, model) if training.calibrate else 0))
     with tensorboard_curves(folder / "tensorboard") if tensorboard else nullcontext(lambda _: None) as on_epoch:
         card = train_model(
-            dataset, folder, model=model, sampling=sampling, training=training or get_variant(variant).training(),
-            progress=show, on_epoch=on_epoch,
+            dataset, folder, model=model, sampling=sampling, training=training, progress=show, on_epoch=on_epoch
         )  # fmt: skip
-    return TaskTraining(task.name, len(dataset), card, calibrate_model(task, dataset, folder, card, progress), folder)
+    calibration = calibrate_model(task, dataset, folder, card, progress) if training.calibrate else None
+    return TaskTraining(task.name, len(dataset), card, calibration, folder)
 
 
 def trainable_tasks(tasks: Sequence[Task], store: FeatureStore, folder: Path) -> list[tuple[Task, Path]]:
@@ -167,9 +170,12 @@ def trainable_tasks(tasks: Sequence[Task], store: FeatureStore, folder: Path) ->
     return chosen
 
 
-def load_dataset(task: Task, store: FeatureStore, model: StateModelOptions) -> StateDataset:
-    """Load the videos of a task with their features, as a model with these options reads them."""
-    dataset = build_dataset(task, lambda video: store.features(task.name, video), text_only=model.inputs == "text")
+def load_dataset(
+    task: Task, store: FeatureStore, model: StateModelOptions, streams: Iterable[str] = ()
+) -> StateDataset:
+    """Load the videos of a task with their features, as a model with these options and streams reads them."""
+    text_only = model.inputs == "text"
+    dataset = build_dataset(task, lambda video: store.features(task.name, video), text_only=text_only, streams=streams)
     if missing := sum(bool(video.segments) for video in task) - len(dataset):
         _log.warning("%s: %d of its %d videos have no features", task.name, missing, missing + len(dataset))
     return dataset
@@ -185,14 +191,26 @@ class TrainedStateModel:
     """With the steps of the model."""
     dataset: StateDataset
     calibration: FillCalibration | None = None
-    """None: that of a model which was trained by an earlier version, or without `train_task`."""
+    """None: there was to be none, or the model was trained by an earlier version, or without `train_task`."""
 
-    @property
-    def note(self) -> str | None:
+    def is_calibrated(self, options: FillOptions) -> bool:
+        """Whether labels are added by their calibrated confidence, and not by the score alone."""
+        return self.card.training.calibrate and not options.uncalibrated
+
+    def note(self, options: FillOptions) -> str | None:
         """Why no labels are added; None where they are."""
+        if not self.is_calibrated(options):
+            return None
         if self.calibration is None:
             return "no labels are added: the model has no calibration, train it again or use --uncalibrated"
         return self.calibration.note
+
+    def describe_filling(self, options: FillOptions) -> str:
+        """How sure the added labels are, or why there are none."""
+        if self.is_calibrated(options):
+            return self.note(options) or str(self.calibration)
+        known = options.for_model(self.card.model)
+        return f"labels are added whose score reaches {known.threshold:g}; their confidences are not calibrated"
 
     def predict(
         self, numbers: Sequence[int] | None = None, hidden: Sequence[int] | None = None
@@ -203,9 +221,9 @@ class TrainedStateModel:
 
     def fill(self, options: FillOptions) -> Task:
         """Return the task with the predicted labels added, or as it is where there is a `note`."""
-        if not options.uncalibrated and self.note:
+        if self.note(options):
             return self.task
-        calibration = None if options.uncalibrated else self.calibration
+        calibration = self.calibration if self.is_calibrated(options) else None
         return fill_labels(self.task, self.predict(), options.for_model(self.card.model), calibration)
 
     def held_out(self) -> list[int]:
@@ -256,8 +274,10 @@ def _pool(pairs: Sequence[tuple[FloatArray, NDArray[np.bool_]]], threshold: floa
     return completion(scores, completed, threshold)
 
 
-def load_trained_model(folder: str | Path, task: Demonstrations, store: str | Path | FeatureStore) -> TrainedStateModel:
-    """Load a model ready to read the videos of a task, on a GPU where there is one.
+def load_trained_model(
+    folder: str | Path, task: Demonstrations, store: str | Path | FeatureStore, device: str = "auto"
+) -> TrainedStateModel:
+    """Load a model ready to read the videos of a task; a warning tells when its training was interrupted.
 
     Parameters
     ----------
@@ -267,6 +287,8 @@ def load_trained_model(folder: str | Path, task: Demonstrations, store: str | Pa
         The labels of one task: whatever `msg2.infer` takes.
     store : path or FeatureStore
         The features of the videos.
+    device : str
+        Where it runs, as in `TrainingOptions`: by default on a GPU where there is one.
 
     Returns
     -------
@@ -281,18 +303,24 @@ def load_trained_model(folder: str | Path, task: Demonstrations, store: str | Pa
     folder, store = Path(folder), open_store(store)
     task = to_task(to_tasks_with_repeats(task))
     card, model = load_checkpoint(folder)
+    if not card.finished:
+        what = "%s: its training was interrupted after epoch %d of %d, and goes on when the same command is given again"
+        _log.warning(what, folder, card.epoch, card.training.epochs)
     if unknown := sorted(set(task.steps) - set(card.steps)):
         what = f"the model does not know the step {short_repr(unknown[0])} of task {short_repr(task.name)}"
         raise InputError(what, where=folder, hint="train a model on labels that have all steps")
     whole = Task(task.name, card.steps, task.videos, task.absent)
-    dataset, device = load_dataset(whole, store, card.model), select_device("auto")
-    for what, width in (("frames", card.frame_width), ("sentences", card.text_width)):
-        vectors = getattr(dataset, what)
-        if len(vectors) and vectors.shape[1] != width:
-            what = f"the {what} are {vectors.shape[1]} wide, the model in {folder} was trained on {width}"
-            raise InputError(what, where=store.folder, hint="make the features with the encoders of its training")
-    dataset = replace(dataset.to(device), training_videos=frozenset(card.videos["training"]))
-    return TrainedStateModel(card, model.to(device), whole, dataset, read_calibration(folder))
+    hint = "make the features with the encoders of its training"
+    for stream in card.streams.keys() - store.encoders.streams.keys():
+        raise InputError(f"holds no {stream}, which the model in {folder} needs", where=store.folder, hint=hint)
+    dataset, chosen = load_dataset(whole, store, card.model, card.streams), select_device(device)
+    known = {"frames": card.frame_width, "sentences": card.text_width, **card.streams}
+    for what, vectors in {"frames": dataset.frames, "sentences": dataset.sentences, **dataset.streams}.items():
+        if len(vectors) and vectors.shape[1] != known[what]:
+            what = f"the {what} are {vectors.shape[1]} wide, the model in {folder} was trained on {known[what]}"
+            raise InputError(what, where=store.folder, hint=hint)
+    dataset = replace(dataset.to(chosen), training_videos=frozenset(card.videos["training"]))
+    return TrainedStateModel(card, model.to(chosen), whole, dataset, read_calibration(folder))
 
 
 def load_trained_models(
@@ -374,5 +402,6 @@ def fill_tasks(
     for name, model in load_trained_models(folder, data, store):
         filled[name] = model.fill(options)
         if not options.uncalibrated:
-            _log.log(logging.WARNING if model.note else logging.INFO, "%s: %s", name, model.note or model.calibration)
+            level = logging.WARNING if model.note(options) else logging.INFO
+            _log.log(level, "%s: %s", name, model.describe_filling(options))
     return filled

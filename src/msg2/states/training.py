@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -42,6 +42,10 @@ class EpochReport:
     epochs: int
     loss: float
     accuracy: float | None  # of completion, at the last validation
+    rate: float = 0.0
+    """The learning rate at its end."""
+    validation_loss: float | None = None
+    """That of this epoch, if it was validated."""
 
     def __str__(self) -> str:
         accuracy = "" if self.accuracy is None else f", {self.accuracy:.1%} right"
@@ -66,6 +70,7 @@ def train_model(
     card = ModelCard(
         dataset.task, dataset.steps, dataset.frames.shape[1], dataset.sentences.shape[1], model, sampling, training,
         _split_videos(dataset, training), dataset.digests(),
+        streams={name: vectors.shape[1] for name, vectors in dataset.streams.items()},
     )  # fmt: skip
     earlier = _read_matching_card(folder, card)
     if earlier is not None and earlier.finished:
@@ -91,12 +96,16 @@ def _read_matching_card(folder: Path, card: ModelCard) -> ModelCard | None:
     return replace(earlier, training=card.training)
 
 
-def select_device(device: Literal["auto", "cpu", "cuda"]) -> torch.device:
+def select_device(device: str) -> torch.device:
     """Select the device to train on; "auto" is a GPU where there is one."""
-    available = torch.cuda.is_available()
-    if device == "cuda" and not available:
-        raise InputError("there is no GPU that PyTorch can use", hint="leave out --device, or use --device cpu")
-    return torch.device("cuda" if available and device != "cpu" else "cpu")
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    chosen = torch.device(device if device != "auto" else "cuda" if gpus else "cpu")
+    there = {"cuda": (chosen.index or 0) < gpus, "mps": torch.backends.mps.is_available()}.get(chosen.type, True)
+    hint = f"there are {gpus}, numbered from cuda:0" if gpus else "leave out --device, or use --device cpu"
+    require(there, f"there is no GPU {device!r} that PyTorch can use", hint=hint)
+    if chosen.index is not None:
+        torch.cuda.set_device(chosen)  # where streams and CUDA graphs are
+    return chosen
 
 
 def _split_videos(dataset: StateDataset, training: TrainingOptions) -> dict[SplitName, tuple[str, ...]]:
@@ -134,8 +143,11 @@ def tensorboard_curves(folder: Path) -> Iterator[EpochCallback]:
 
         def write(report: EpochReport) -> None:
             writer.add_scalar("training loss", report.loss, report.epoch)
-            if report.accuracy is not None:
-                writer.add_scalar("validation accuracy", report.accuracy, report.epoch)
+            writer.add_scalar("learning rate", report.rate, report.epoch)
+            if report.validation_loss is not None:
+                writer.add_scalar("validation loss", report.validation_loss, report.epoch)
+                if report.accuracy is not None:
+                    writer.add_scalar("validation accuracy", report.accuracy, report.epoch)
 
         yield write
 
@@ -163,6 +175,7 @@ class _TrainingRun:
         self.multiple = ROW_MULTIPLE if captured and self.row else 1
         self.step = TrainStep(model, self.optimizer, self.loss, options.clip, captured=captured)
         self.log = checkpoint.read_log(folder, card.epoch)
+        self.rate = 0.0
         self.best: dict[str, Tensor] | None = None
         # What saving costs is not known yet: weights and moments, at half a gigabyte a second.
         self.saved, self.cost = time.monotonic(), sum(weights.nbytes for weights in model.parameters()) * 3 / 5e8
@@ -176,7 +189,9 @@ class _TrainingRun:
             batches = self.training_batches(self.card.epoch + 1)  # while a GPU is at work
             loss = float(pending)
             self.end_epoch(loss)
-            report = EpochReport(self.card.epoch, options.epochs, loss, self.card.accuracy)
+            last = self.log[-1] if self.log else {}
+            validated = last.get("validation_loss") if last.get("epoch") == self.card.epoch else None
+            report = EpochReport(self.card.epoch, options.epochs, loss, self.card.accuracy, self.rate, validated)
             try:
                 on_epoch(report)
                 progress(report.epoch, report.epochs, str(report))
@@ -215,15 +230,15 @@ class _TrainingRun:
         self.model.train()
         steps = options.epochs * len(batches)
         for number, batch in enumerate(batches, start=epoch * len(batches)):
-            rate = learning_rate(number, steps, peak=options.learning_rate, warmup=options.warmup)
-            loss_and_optimizer.set_learning_rate(self.optimizer, rate)
+            self.rate = learning_rate(number, steps, peak=options.learning_rate, warmup=options.warmup)
+            loss_and_optimizer.set_learning_rate(self.optimizer, self.rate)
             losses.append(self.step(batch))
         return torch.stack(losses).mean()
 
     def loss(self, batch: Batch) -> Tensor:
         """What a step makes smaller."""
         with self.precision:
-            output = self.model(batch, self.dataset.frames, self.dataset.sentences)
+            output = self.model(batch, *self.dataset.vectors)
             return training_loss(output, batch, self.card.model) + self.model.penalty()
 
     def end_epoch(self, loss: float) -> None:
@@ -239,7 +254,8 @@ class _TrainingRun:
     def validate(self, epoch: int, loss: float) -> ModelCard:
         """The card after a validation, which is logged: where it is the best one, these weights are kept."""
         scores = self._validation_scores() if self.numbers["validation"] else {"loss": loss}
-        self.log.append({"epoch": epoch, "training_loss": loss, **{f"validation_{k}": v for k, v in scores.items()}})
+        validated = {f"validation_{name}": score for name, score in scores.items()}
+        self.log.append({"epoch": epoch, "learning_rate": self.rate, "training_loss": loss, **validated})
         checkpoint.write_log(self.folder, self.log)
         card = replace(self.card, accuracy=scores.get("accuracy"))
         if self.numbers["validation"] and not scores["loss"] < card.best.get("loss", math.inf):
@@ -255,7 +271,7 @@ class _TrainingRun:
         total, right, counted = 0.0, 0, 0
         for batch in self.validation_batches:
             with self.precision:
-                scores = self.model(batch, self.dataset.frames, self.dataset.sentences).scores.float()
+                scores = self.model(batch, *self.dataset.vectors).scores.float()
             total += float(ordinal_loss(scores, batch.state, batch.weight, options.threshold, options.in_progress))
             hidden = (batch.present & batch.asked).any(1, keepdim=True)  # (B, 1, N)
             asked = hidden & (batch.weight > 0)

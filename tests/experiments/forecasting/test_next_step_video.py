@@ -27,6 +27,7 @@ from experiments.forecasting.video_forecasters import (
     filled_label_forecaster,
     label_forecaster,
     network_forecaster,
+    predicted_state_forecaster,
 )
 from experiments.forecasting.video_transformers.transformer_options import VideoTransformerOptions
 from experiments.hidden_steps.narration_models import (
@@ -35,12 +36,12 @@ from experiments.hidden_steps.narration_models import (
     narration_features,
     read_narrated_tasks,
 )
-from experiments.result_cache import Measurement
 from msg2.assist.next_step_evaluation import evaluate_ranker, train_test_split
 from msg2.assist.rankers import bigram, recency
 from msg2.formats import read_all
 from msg2.inference import infer
 from msg2.progress import no_progress
+from msg2.result_cache import Measurement
 from msg2.task import Segment, Sentence, Step, Task, Video
 from msg2.text_encoders import HashedWords
 from tests.experiments.progress_recorder import ProgressRecorder
@@ -201,6 +202,41 @@ def test_silent_videos_keep_their_labels(monkeypatch: pytest.MonkeyPatch) -> Non
     heard, all_of_them = given
     assert {video.id for video in task} - {video.id for video in heard} == {"v00", "v05", "v10", "v15"}
     assert all_of_them == task
+
+
+def test_predicted_states_count_as_completed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for the state model: it calls "salt" completed at the first end it sees, and knows nothing else."""
+    from msg2.states import label_filling
+    from msg2.states.dataset import END, StateDataset
+
+    asked: list[tuple[str, float, float]] = []
+    plain = label_filling.predict_states
+
+    def predict(network: object, given: StateDataset, numbers: Sequence[int], sampling: object):  # type: ignore[no-untyped-def]
+        for number in numbers:
+            video = given.videos[number]
+            asked.append((video.video, float(video.frame_times.max()), float(video.ends.max())))
+            (states,) = plain(network, given, [number], sampling)  # type: ignore[arg-type]
+            scores = np.full_like(states.scores, -1.0)
+            scores[np.flatnonzero(states.kind == END)[0] :, STEPS.index("salt")] = 1.0
+            yield replace(states, scores=scores)
+
+    monkeypatch.setattr(label_filling, "predict_states", predict)
+    monkeypatch.setattr(video_forecasters, "recency", lambda graph: lambda done: {"+".join(done): 1.0})
+    training, test = train_test_split(TASKS["Change a Tire"], seed=0)
+    forecast = predicted_state_forecaster(training, INPUTS, BRIEF)
+    asked.clear()
+    for video in (video for video in test if video.sentences):
+        steps = list(video.sequence())
+        for place, said in enumerate(forecast(video)):
+            done = steps[:place]
+            if done and "salt" not in done:  # completed together with the first step: by name
+                done = [*sorted([done[0], "salt"]), *done[1:]]
+            assert list(said) == ["+".join(done)]
+            if place:  # nothing that is said, or labelled, after the step begins
+                (_, heard, labelled) = asked.pop(0)
+                assert max(heard, labelled) <= (video.segments[place].start or 0)
+    assert asked == []
 
 
 def test_the_printed_values_are_those_of_the_paper() -> None:

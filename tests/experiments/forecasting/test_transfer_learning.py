@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 
 from experiments.forecasting.transfer_learning import fit_transfer_prior, sharpened_similarity
-from msg2.assist.learned_forecaster import (
-    COUNT_FEATURES,
-    FEATURES,
-    count_transitions,
-    fit_forecaster,
-    step_indices,
-)
+from msg2.assist.contexts import COUNT_FEATURES, count_transitions
+from msg2.assist.learned_forecaster import FEATURES, fit_forecaster, step_indices
 from msg2.errors import InputError
 from msg2.text_encoders import HashedWords
 from tests.assist.forecast_examples import GRAPH, NAMES, task_of

@@ -32,7 +32,7 @@ from experiments.hidden_steps.protocol import (
     fit_predictors,
     score_predictors,
 )
-from experiments.plots import dot_plot
+from msg2.drawing.plots import dot_plot
 from msg2.task import PREDICTED, Segment, Sentence, Task, Video
 from msg2.text_encoders import HashedWords
 from tests.experiments.progress_recorder import ProgressRecorder

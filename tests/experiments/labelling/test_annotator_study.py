@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from experiments.labelling.annotator_study import count_keys, spread_drafts
 from experiments.labelling.annotator_tables import annotator_chart, annotator_tables
-from experiments.result_cache import Measurement
+from msg2.result_cache import Measurement
 from msg2.task import Segment
 
 RATES = (0.6, 0.3)

@@ -144,7 +144,7 @@ def test_a_recogniser_is_right_as_often_as_asked(accuracy: float) -> None:
 def test_tables_of_a_small_run(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     small = LiveOptions(recordings=2, seeds=1, worlds=1, taught=10)
     monkeypatch.setattr(live.LiveOptions, "quick", staticmethod(lambda: small))
-    monkeypatch.setattr(live, "_engine_fingerprint", lambda: "this version")
+    monkeypatch.setattr(live, "engine_fingerprint", lambda: "this version")
     reported = ProgressRecorder()
     options = ExperimentOptions(quick=True, folder=tmp_path / "out")
     result = live.run(folder, options, reported)
@@ -161,7 +161,7 @@ def test_tables_of_a_small_run(folder: Path, tmp_path: Path, monkeypatch: pytest
     again = ProgressRecorder()
     assert live.run(folder, options, again).to_json() == result.to_json()
     assert again == []
-    monkeypatch.setattr(live, "_engine_fingerprint", lambda: "another version")
+    monkeypatch.setattr(live, "engine_fingerprint", lambda: "another version")
     live.run(folder, options, again)
     assert again == reported
     assert json.loads(json.dumps(result.to_json(), allow_nan=False))["experiment"] == "live"

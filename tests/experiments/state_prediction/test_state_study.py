@@ -21,7 +21,6 @@ pytest.importorskip("torch")
 
 from experiments import paper_results
 from experiments.__main__ import app
-from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Table
 from experiments.state_prediction import state_cells, state_study, state_tables
 from experiments.state_prediction.state_cells import (
@@ -40,6 +39,7 @@ from experiments.state_prediction.state_study import measure_all_cells
 from experiments.state_prediction.state_summary import StateSummary, nan_mean, paired_interval
 from msg2.errors import InputError
 from msg2.progress import no_progress
+from msg2.result_cache import Measurement, measure_cells
 from msg2.simulation import NoiseOptions, household_world, simulate
 from msg2.simulation.simulator import SimulationOptions
 from msg2.states.configuration import TrainingOptions

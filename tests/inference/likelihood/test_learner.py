@@ -31,7 +31,7 @@ def test_steps_that_always_run_at_the_same_time_are_in_no_order(one: str, other:
         Video(f"v{n:02d}", [Segment(one, 0, 10), Segment(other, 1, end), Segment("pour", 20, 25)]) for n in range(20)
     ]
     graph = infer(Task("eggs", [one, other, "pour"], videos), "likelihood")
-    assert graph.kind(one, other) == graph.kind(other, one) == "free"
+    assert graph.kind(one, other) == graph.kind(other, one) == "together"
     assert graph.edge_pairs() == {(one, "pour"), (other, "pour")}
     assert check(graph, Task("eggs", graph.steps, videos)).mistakes == ()
 

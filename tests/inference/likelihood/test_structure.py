@@ -38,14 +38,14 @@ def structure(
     """What follows from an order (transitive) and from who is there with whom; `implied` has pairs as in "b has a"."""
     videos = [Video(f"v{number}", map(Segment, names)) for number, names in enumerate(shown)]
     sequences = Sequences.from_task(Task("t", NAMES, videos))
-    order = OrderScorer.from_variants(Variants.from_sequences(sequences), LikelihoodOptions()).score(before)
+    variants = Variants.from_sequences(sequences)
+    order = OrderScorer.from_variants(variants, LikelihoodOptions()).score(before)
     always = np.array([name in required for name in NAMES])
     never = pairs_of(exclusive) | pairs_of(exclusive).T
     there = (pairs_of(pair[::-1] for pair in implied) | always[:, None]) & ~never & ~np.eye(SIZE, dtype=bool)
     seen = sequences.shown.any(axis=1)
-    return combine(
-        order, PresenceModel(sequences.shown[seen], sequences.weight[seen], 0.02, 0.001, always, there, never)
-    )
+    presence = PresenceModel(sequences.shown[seen], sequences.weight[seen], 0.02, 0.001, always, there, never)
+    return combine(order, presence, variants, every_label=False)
 
 
 def graph_of(found: Structure) -> SubtaskGraph:

@@ -43,16 +43,11 @@ function entry(step, ...note) {
   return make("li", {}, make("label", {}, box, words));
 }
 
-/** What is left after some steps, the likeliest first: what is due, what has to wait, and what is ruled out. */
+/** What is left after some steps, in the order of the checklist, with probabilities where they are known. */
 function sorted(steps) {
-  const done = new Set(steps);
-  const [ready, out] = [due(RULES, done), ruledOut(RULES, done)];
-  const left = nextSteps(steps);
-  return {
-    next: left.filter(({ step }) => ready.has(step)),
-    later: left.filter(({ step }) => !ready.has(step) && !out.has(step)),
-    out: left.filter(({ step }) => out.has(step)),
-  };
+  const left = new Map(nextSteps(steps).map((entry) => [entry.step, entry]));
+  const groups = Object.entries(asChecklist(RULES, [...left.keys()], new Set(steps)));
+  return Object.fromEntries(groups.map(([name, group]) => [name, group.map((step) => left.get(step))]));
 }
 
 /** Steps as clauses: of those that exclude each other, any one is enough. */
@@ -71,31 +66,35 @@ function waits(step, done) {
   const unmet = clauses(RULES[step].needs).filter((clause) => !holds(clause, done));
   const first = toCome(RULES, step, done).filter((other) => !unmet.includes(other));
   const waiting = [...unmet, ...asClauses(first)];
+  if (!waiting.length) return [];
   const words = inWords(waiting.length > 1 ? { all: waiting } : waiting[0], (other) => named(STEPS[other].name));
   return ["after ", ...words];
 }
 
 /** Whether a step may be left out, and what comes before it if it is done at all. */
-function notes(step, done) {
-  const first = RULES[step].after.filter((other) => !done.has(other) && mayBeDone(RULES[other], done));
+function notes(step, done, out) {
+  const told = (other) => done.has(other) || out.has(other) || support(RULES[step].needs).includes(other);
+  const first = RULES[step].after.filter((other) => RULES[other].mayOmit && !told(other));
   return [
     ...(RULES[step].mayOmit ? [["may be left out"]] : []),
     ...(first.length ? [["first, if at all: ", ...names(first)]] : []),
   ];
 }
 
-/** How probable a step is where that is known, and other notes on it. */
-function withPercent(probability, ...others) {
-  const all = probability === undefined ? others : [[percent(probability)], ...others];
-  return all.flatMap((note, number) => [...(number ? [" · "] : []), ...note]);
+/** How often a step comes next where that is known, with the number behind the word, and other notes on it. */
+function withWord(probability, ...others) {
+  const [word] = OFTEN.find(([, least]) => probability >= least) ?? [];
+  const all = word ? [[make("span", { title: `next with ${percent(probability)}` }, word)], ...others] : others;
+  return all.filter((note) => note.length).flatMap((note, number) => [...(number ? [" · "] : []), ...note]);
 }
+
+const OFTEN = [["usually", 0.6], ["often", 0.3], ["sometimes", 0.1], ["seldom", 0]];
 
 /** That most videos end here, in words; nothing where more is to come or must be done, or no video tells. */
 function ended(steps) {
   const { next, later } = sorted(steps);
   if ([...next, ...later].some(({ step }) => !RULES[step].mayOmit)) return [];
-  const probability = FORECASTER ? endProbability(FORECASTER, steps) : 0;
-  return probability < 0.5 ? [] : [`Probably finished (${percent(probability)})`];
+  return FORECASTER && endProbability(FORECASTER, steps) >= 0.5 ? ["Probably finished"] : [];
 }
 
 /** Why a step is no longer possible. */
@@ -117,8 +116,9 @@ function drawList() {
   const { next, later, out } = sorted(ticked);
   const all = STEPS.length - out.length;
   const end = ticked.length < all ? ended(ticked) : [];
-  const nextEntry = ({ step, probability }) => entry(step, ...withPercent(probability, ...notes(step, done)));
-  const laterEntry = ({ step, probability }) => entry(step, ...withPercent(probability, waits(step, done)));
+  const excluded = new Set(out.map(({ step }) => step));
+  const nextEntry = ({ step, probability }) => entry(step, ...withWord(probability, ...notes(step, done, excluded)));
+  const laterEntry = ({ step }) => entry(step, ...withWord(undefined, waits(step, done), ...notes(step, done, excluded)));
   const again = make("button", { type: "button", disabled: !ticked.length, onclick: () => keep([]) }, "Start again");
   const shown = make("progress", { max: all || 1, value: ticked.length, ariaLabel: "Steps done" });
   LIST.replaceChildren(

@@ -101,6 +101,7 @@ PICTURE.addEventListener("click", (event) => {
   const number = Number(group.id.slice(1));
   if (group.id.startsWith("e")) showArrow(number);
   else if (group.id.startsWith("x")) showGroup(parseInt(group.id.slice(1), 10));
+  else if (group.id.startsWith("l")) showStep(DATA.loops[parseInt(group.id.slice(1), 10)]);
   else if (group.id.startsWith("o")) showStep(ARROWS.find((arrow) => arrow.source === group.id).after);
   else if (following()) tick(number);
   else showStep(number);

@@ -66,6 +66,7 @@ function hide() {
     const apart = GROUPS[group].steps.filter((step) => shown.has(step)).length < 2;
     for (const bar of bars) bar.classList.toggle("hidden", apart);
   });
+  for (const loop of PICTURE.querySelectorAll(".loop")) loop.classList.toggle("hidden", nearby.reach > 0);
   const targets = new Set(ARROWS.filter((_, arrow) => stays[arrow]).map(({ target }) => target));
   LINES.forEach((line, arrow) => line.classList.toggle("hidden", !stays[arrow]));
   for (const box of PICTURE.querySelectorAll('.node[id^="o"]')) box.classList.toggle("hidden", !targets.has(box.id));

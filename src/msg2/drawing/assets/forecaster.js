@@ -22,6 +22,15 @@ function forecasterOf(written) {
       for (let earlier = 0; earlier < place; earlier++) before[sequence[earlier]][step] += 1;
     });
   }
+  const grams = new Map();
+  for (const sequence of sequences) {
+    sequence.forEach((step, place) => {
+      for (const last of lastSteps(sequence.slice(0, place))) {
+        if (!grams.has(last)) grams.set(last, new Map());
+        grams.get(last).set(step, (grams.get(last).get(step) ?? 0) + 1);
+      }
+    });
+  }
   const purity = before.map((row, one) =>
     row.map((count, other) => (one === other ? 0 : Math.log((count + 0.5) / (count + before[other][one] + 1)))),
   );
@@ -31,6 +40,7 @@ function forecasterOf(written) {
     after,
     second,
     purity,
+    grams,
     share: shown.map((count) => (count + 0.5) / (sequences.length + 1)),
     choices: shown.map((count) => (count + 0.5) / (sum(shown) + 0.5 * size)),
     usual: shown.map((count, step) => (positions[step] + 0.5) / (count + 1)),
@@ -44,6 +54,8 @@ function learnedNext(forecaster, rules, sequence) {
   const left = [...steps.keys()].filter((step) => !prefix.includes(step));
   const features = [
     similarContexts(forecaster, prefix, left),
+    nGrams(forecaster, prefix, left),
+    () => 0, // of steps that are done already
     ...countFeatures(forecaster, prefix, left),
     ...graphFeatures(forecaster, rules, sequence),
   ];
@@ -105,6 +117,24 @@ function similarContexts({ sequences, choices, similarity_decay: decay }, prefix
     }
   }
   return logShares(left, (step) => weights[step]);
+}
+
+/** The last steps of a prefix, three at most, none of them first; −1 stands for the beginning. */
+function lastSteps(prefix) {
+  const padded = [-1, ...prefix.slice(-3)];
+  return Array.from({ length: Math.min(3, prefix.length + 1) + 1 }, (_, length) => padded.slice(padded.length - length).join());
+}
+
+/** log p after the last steps, by Witten and Bell: (count + T p after one step less) / (total + T). */
+function nGrams({ grams, share }, prefix, left) {
+  let rows = share.map(() => 1 / share.length);
+  for (const last of lastSteps(prefix)) {
+    const counts = grams.get(last);
+    if (!counts) break;
+    const total = sum([...counts.values()]) + counts.size;
+    rows = rows.map((less, step) => ((counts.get(step) ?? 0) + counts.size * less) / total);
+  }
+  return logShares(left, (step) => rows[step]);
 }
 
 /** After the last step, after the one before it, share, after what is done, before what is left, and position. */

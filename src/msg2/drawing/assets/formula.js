@@ -56,6 +56,44 @@ function due(rules, done) {
   return new Set(open);
 }
 
+/** The steps by which a formula can be met: those outside of any NOT. */
+function ways(formula) {
+  if (formula === true) return [];
+  if (typeof formula === "number") return [formula];
+  return (formula.all ?? formula.any ?? []).flatMap(ways);
+}
+
+/** Steps that are left, in an order that respects every arrow and, where that leaves a choice, the order they have. */
+function inOrder(rules, left, done) {
+  const [ordered, open] = [[], new Set(left)];
+  const comesFirst = (step) =>
+    rules[step].after.some((other) => open.has(other)) ||
+    (!holds(rules[step].needs, done) && ways(rules[step].needs).some((other) => open.has(other)));
+  while (open.size) {
+    const first = [...open].find((step) => !comesFirst(step));
+    ordered.push(first);
+    open.delete(first);
+  }
+  return ordered;
+}
+
+/**
+ * What is left, the likeliest first in `ranked`, as a checklist: what is due, what has to wait, and what is ruled out. Read
+ * from top to bottom, also on paper, the first two respect every arrow: what comes after something that waits, if that is
+ * done at all, waits as well.
+ */
+function asChecklist(rules, ranked, done) {
+  const [ready, out] = [due(rules, done), ruledOut(rules, done)];
+  const open = ranked.filter((step) => !out.has(step));
+  const [next, later] = [new Set(), []];
+  for (const step of inOrder(rules, [...open.filter((one) => ready.has(one)), ...open], done)) {
+    const waits = rules[step].after.some((other) => open.includes(other) && !next.has(other));
+    if (ready.has(step) && !waits) next.add(step);
+    else later.push(step);
+  }
+  return { next: [...next], later, out: ranked.filter((step) => out.has(step)) };
+}
+
 /** Whether a formula could hold some day if the steps in the set `out` are never done. */
 function couldHold(formula, out) {
   if (formula === true) return true;

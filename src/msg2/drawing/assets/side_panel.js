@@ -49,10 +49,10 @@ function needed(formula, step) {
 /** A step, or its absence, and in how many videos it came first: a button that tells more. */
 function withCounts(formula, step) {
   const [before] = support(formula);
-  const { together, before: first } = evidence(before, step);
-  if (together === undefined || first === undefined) return inWords(formula);
-  const why = make("button", { type: "button", className: "why" }, `${first} of ${together}`);
-  why.title = "videos with both steps in which it came first";
+  const { told } = evidence(before, step);
+  if (told === undefined) return inWords(formula);
+  const why = make("button", { type: "button", className: "why" }, told);
+  why.title = "in so many of the videos that tell, it came first";
   why.onclick = () => showPair(before, step);
   return [...inWords(formula), " ", why];
 }
@@ -69,23 +69,14 @@ function comesAfter(step) {
   return list("After, if done", RULES[step].after.map((before) => withCounts(before, step)));
 }
 
-/** Which steps are not done together with a step. */
-function excluded({ never = [], both = {}, instead = [] }) {
-  const counts = (other) => (both[other] ? ` (both in ${both[other][0]} of ${plural(both[other][1], "video")})` : "");
-  if (!never.length) return list("Hardly ever together with", instead.map((other) => [stepButton(other)]));
-  return list("Never together with", never.map((other) => [stepButton(other), counts(other)]));
+/** What else is known of a step: sentences in which every other part is the number of a step. */
+function alsoKnown({ also = [] }) {
+  return list("Also", also.map((parts) => parts.map((part, place) => (place % 2 ? stepButton(Number(part)) : part))));
 }
 
 function list(title, items) {
   const lines = items.map((item) => make("li", {}, ...item));
   return lines.length && fact(title, make("div", { className: "needed" }, make("ul", {}, ...lines)));
-}
-
-/** That a step may be left out, and how many videos do. */
-function omission({ optional, mayOmit }) {
-  const [without, videos] = optional ?? [];
-  const words = optional ? `${without} of ${plural(videos, "video")} do without it.` : "A run can do without it.";
-  return (optional || mayOmit) && fact("May be left out", make("p", {}, words));
 }
 
 /** Whether a formula cannot hold without a step. */
@@ -100,7 +91,7 @@ function reaches(step) {
 
 /** Why a step stands where it stands. */
 function showStep(step) {
-  const { name, needs, videos, holds: held, confidence, repeats, violations = [] } = STEPS[step];
+  const { name, needs, videos, holds: held, confidence, violations = [] } = STEPS[step];
   const shows = VIDEOS.filter((video) => video.steps.includes(step));
   const against = shows.filter((video) => isAgainst(video, step));
   const rest = shows.filter((video) => !against.includes(video));
@@ -112,9 +103,7 @@ function showStep(step) {
     [named(name)],
     fact("Needs", needed(needs, step)),
     comesAfter(step),
-    excluded(STEPS[step]),
-    omission(STEPS[step]),
-    repeats !== undefined && fact("Done again", make("p", {}, `in ${percent(repeats)} of the runs`)),
+    alsoKnown(STEPS[step]),
     free && videos !== undefined && fact("Seen", make("p", {}, `in ${seen}`)),
     !free && videos > 0 && held !== undefined && fact("Support", bar(held / videos, `held in ${held} of ${seen}`)),
     !free && confidence !== undefined && fact("Confidence", bar(confidence, "so say samples of the videos")),
@@ -176,7 +165,7 @@ function showArrow(arrow) {
 /** Why one step comes before another, drawn as an arrow or not. */
 function showPair(before, after, arrow = ARROWS.findIndex((one) => one.before === before && one.after === after)) {
   const kind = arrow < 0 ? kindOf(before, after) : (ARROWS[arrow].kind ?? "needs");
-  const { before: first, together, probability, direct, weak } = evidence(before, after);
+  const { before: first, together, probability, direct, doubt } = evidence(before, after);
   const order = VIDEOS.map((video) => orderIn(video, before, after));
   const inOrder = (way) => VIDEOS.filter((_, number) => order[number] === way);
   const agreed = `in this order in ${first} of ${plural(together, "video")} with both`;
@@ -186,7 +175,7 @@ function showPair(before, after, arrow = ARROWS.findIndex((one) => one.before ==
     arrow < 0 && quiet("It follows from other arrows, so it is not drawn."),
     kind === "after" && fact("After, if done", make("p", {}, "Where both are done, ", stepButton(before),
       " comes first. ", stepButton(after), " does not need it.")),
-    together > 0 && fact("Support", bar(first / together, agreed), weak ? quiet("Few videos tell.") : null),
+    together > 0 && fact("Support", bar(first / together, agreed), doubt ? quiet(`Weak: ${doubt}.`) : null),
     probability !== undefined && fact("Confidence", bar(probability, "comes first, say samples of the videos"),
       direct === undefined ? null : quiet(`directly before it in ${percent(direct)}`)),
     fact("All that it needs", make("p", {}, stepButton(after), " needs"), needed(RULES[after].needs, after)),

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from msg2.graph import Formula, all_of, any_of, step
 from msg2.graph.closure import depths
+from msg2.inference.likelihood.follow_ups import count_repetitions, find_loops, find_responses
 from msg2.inference.likelihood.presence import PresenceModel, fit_presence_network
 from msg2.inference.likelihood.score import NameEncoder, name_similarity
 from msg2.inference.likelihood.search import find_order, find_order_quickly
@@ -63,19 +64,22 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
     encoder : callable, optional
         Turns the names of steps into vectors: names that are alike then count.
     """
-    steps = sequences.steps
+    variants = sequences.variants.in_canonical_order()
+    steps = variants.steps
     similarity = None if encoder is None else name_similarity(steps, encoder)
-    variants = sequences.variants
     scorer, order = find_order(variants, options, similarity)
     presence = PresenceModel.fit(variants, options.absent)
-    structure = combine(order, presence)
+    structure = combine(order, presence, variants, every_label=sequences.absent == "skipped").with_twins(variants.twins)
     learned = _to_graph(variants, presence, structure)
     # How much every arrow and OR makes the videos more probable: what the score loses without it.
     share = int(variants.weight.sum()) / max(int(scorer.events.weight.sum()), 1)
     gains: dict[tuple[int, int], float] = {}
-    for a, b in np.argwhere(structure.needs | structure.order).tolist():
+    for a, b in np.argwhere((structure.needs | structure.order) & order.relation).tolist():
         fewer = order.move_pairs("remove", [a], [b])[0]
         gains[a, b] = share * (order.score - scorer.score(fewer, order.disjunctions, order).score)
+    for x, y in variants.twins:
+        other = {x: y, y: x}
+        gains |= {(other.get(a, a), other.get(b, b)): gain for (a, b), gain in gains.items() if {a, b} & {x, y}} | gains
     any_gains: dict[Step, float] = {}
     candidates: dict[Step, list[Candidate]] = {}
     for index, name in enumerate(steps):
@@ -84,14 +88,16 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
             if gain is None
             else gain
             for group, gain in structure.alternatives[index].items()
+            if gain is not None or (index, group) in order.disjunctions
         ]
         if of_groups:
             any_gains[name] = min(of_groups)
         candidates[name] = [Candidate(learned.preconditions[name], 0.0)]
-        clauses = structure.clauses[index]
-        less = [(-gains[parent, index], {parent}) for clause in clauses if len(clause) == 1 for parent in clause]
+        clauses = structure.clauses(index)
+        less = [(-gains[parent, index], parent) for clause in clauses if len(clause) == 1 for parent in clause]
         if less:  # the best precondition that has a needed step less
-            rise, dropped = max(less)
+            rise, parent = max(less)
+            dropped = {parent}
             candidates[name].append(Candidate(_formula([own for own in clauses if own != dropped], steps), rise))
     # How probable a whole video is: which steps it shows, how orderly it is, and what is done again after what.
     by_depth = np.argsort(depths(order.relation), kind="stable").tolist()
@@ -109,6 +115,8 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
     note = "no order was found: the videos do the steps in any order, or are too few to tell"
     return replace(
         learned,
+        responses=find_responses(sequences, presence, structure, steps),
+        loops=find_loops(sequences) if variants.repeated.any() else [],
         candidates=candidates,
         model=model,
         gains={(steps[a], steps[b]): gain for (a, b), gain in gains.items()},
@@ -120,17 +128,19 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
 
 def _relearn(sequences: Sequences, options: LikelihoodOptions, similarity: FloatArray | None) -> LearnedPreconditions:
     """Learn from a sample of the videos, by a quicker search and without evidence."""
-    variants = sequences.variants
+    variants = sequences.variants.in_canonical_order()
     order = find_order_quickly(variants, options, similarity)
     presence = PresenceModel.fit(variants, options.absent)
-    return _to_graph(variants, presence, combine(order, presence))
+    structure = combine(order, presence, variants, every_label=sequences.absent == "skipped").with_twins(variants.twins)
+    responses = find_responses(sequences, presence, structure, variants.steps)
+    return replace(_to_graph(variants, presence, structure), responses=responses)
 
 
 def _to_graph(variants: Variants, presence: PresenceModel, structure: Structure) -> LearnedPreconditions:
     """Write the structure as preconditions, with the rates of missing and of surplus labels."""
     steps, once, again = variants.steps, variants.weight @ variants.shown, variants.repeated
     return LearnedPreconditions(
-        {name: _formula(clauses, steps) for name, clauses in zip(steps, structure.clauses, strict=True)},
+        {name: _formula(structure.clauses(index), steps) for index, name in enumerate(steps)},
         order=[(steps[a], steps[b]) for a, b in np.argwhere(structure.order).tolist()],
         exclusive=[tuple(steps[place] for place in group) for group in structure.exclusive],
         optional=tuple(steps[place] for place in np.flatnonzero(structure.optional).tolist()),
@@ -142,17 +152,3 @@ def _to_graph(variants: Variants, presence: PresenceModel, structure: Structure)
 def _formula(clauses: Iterable[frozenset[int]], steps: tuple[Step, ...]) -> Formula:
     """Make the formula of clauses: all of them are needed, and one step of each is enough."""
     return all_of(any_of(step(steps[index]) for index in clause) for clause in clauses)
-
-
-def count_repetitions(sequences: Sequences) -> dict[Step, dict[str, object]]:
-    """Count how often each step was done, and which step was done again right after it."""
-    again, size, steps = sequences.is_again, len(sequences.steps), sequences.steps
-    run, step, weight = sequences.run, sequences.step, sequences.weight[sequences.run]
-    leads = (run[1:] == run[:-1]) & again[1:]
-    pairs = step[:-1][leads] * np.int64(size) + step[1:][leads]
-    counts = np.bincount(pairs, weight[1:][leads], size * size).reshape(size, size)
-    times = np.bincount(step, weight, size)
-    return {
-        steps[n]: {"times": int(times[n]), "again": {steps[m]: int(counts[n, m]) for m in np.flatnonzero(counts[n])}}
-        for n in np.flatnonzero(times)
-    }

@@ -38,7 +38,9 @@ class ClauseSearch:
         self._size, self._usual = len(order.relation), scorer.prior.usual[:, step]
         self._current = order.clauses(step)
         # The steps that this one can wait for without a circle.
-        self._possible = np.flatnonzero(~order.reachable[step] & (np.arange(self._size) != step))
+        possible = ~order.reachable[step] & ~scorer.together[:, step] & (np.arange(self._size) != step)
+        possible[[member for clause in self._current for member in clause]] = True
+        self._possible = np.flatnonzero(possible)
         choices = gains.gain[step].nonzero()[0]
         self._gain: Gains = gains.gain[step].take(choices)
         # Of the P possible steps, shape (P, E); `_place` says which row is whose.
@@ -93,10 +95,15 @@ class ClauseSearch:
             rest, rows = [other for other in clauses if other != clause], self._rows(clause)
             waiting = np.minimum(times - rows.waits, 1)
             smaller = [clause - {member} for member in sorted(clause)] if len(clause) > 1 else []
-            changed = [*smaller, *(fewer | {self._best_alternative(fewer, waiting)} for fewer in smaller)]
+            changed, growing, gain = [*smaller], [*smaller], self._gain * (1 - waiting)
             ever_loses = (rows.waits * self._gain < 0).any()  # it was begun where it should have waited
             if len(clause) < _LARGEST and (ever_loses or rows.never.any()):
-                changed.append(clause | {self._best_alternative(clause, waiting)})
+                growing.append(clause)
+            for fewer in growing:  # by the alternative that gains most, where the step is not waiting anyway
+                own = self._rows(fewer)
+                rises = self._not_begun @ (own.none * gain) - self._absent @ (own.never * gain)
+                rises[own.places] = -np.inf
+                changed.append(fewer | {int(self._possible[rises.argmax()])})
             yield self._value(rest, waiting), rest
             for other in changed:
                 clauses_then = [*rest, other]
@@ -187,10 +194,3 @@ class ClauseSearch:
             if np.maximum(none, 0).sum(axis=1).max() <= or_cost(size + 1, self._size) + max(most, MIN_GAIN):
                 break
         return clause, most
-
-    def _best_alternative(self, clause: Clause, waiting: Gains) -> int:
-        """The step that gains most as one more alternative of a clause, where the step is not `waiting` anyway."""
-        rows, gain = self._rows(clause), self._gain * (1 - waiting)
-        rises = self._not_begun @ (rows.none * gain) - self._absent @ (rows.never * gain)
-        rises[rows.places] = -np.inf
-        return int(self._possible[rises.argmax()])

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.graph.closure import Relation
-from msg2.sequences import FloatArray, Variants
+from msg2.sequences import FloatArray, Variants, unique_rows
 
 _Rate: TypeAlias = FloatArray | float
 """A rate, or several in a column, shape (rates, 1): what they give then has the shape (rates, …)."""
@@ -50,6 +50,15 @@ _PATTERNS = 4000
 """Of more different sets of steps, so many serve to choose what depends on what: those that most videos show."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Of the steps that are required, of the pairs that are implied, and of those that are exclusive."""
+
+    required: float = 0.5
+    implied: float = 0.5
+    exclusive: float = 0.1
+
+
 @dataclass(frozen=True, eq=False)
 class PresenceModel:
     """What was estimated for N steps."""
@@ -61,11 +70,13 @@ class PresenceModel:
     required: NDArray[np.bool_]  # (N,): steps of every faultless run
     implied: Relation  # (N, N): [a, b] if a run with b has a
     exclusive: Relation  # (N, N): pairs of which a run never has both
+    shares: Shares = Shares()
 
     @staticmethod
     def fit(variants: Variants, absent: str) -> PresenceModel:
         """Estimate the model; where what is `absent` was "skipped", few omissions are expected beforehand."""
-        shown, weight = variants.presence()
+        chosen, inverse = unique_rows(variants.shown)
+        shown, weight = variants.shown[chosen], np.bincount(inverse, variants.weight).astype(np.int64)
         labelled = shown.any(axis=1)
         shown, weight = shown[labelled], weight[labelled]
         dense = shown.astype(np.float64)
@@ -88,16 +99,7 @@ class PresenceModel:
         exclusive[different] = pairs.exclusive(extra, shares)[0] > 0
         implied[different] = pairs.implied(rate, extra, shares)[0] > 0
         implied |= required[:, None] & different
-        return PresenceModel(shown, weight, rate, extra, required, implied & ~exclusive, exclusive)
-
-
-@dataclass(frozen=True, slots=True)
-class Shares:
-    """Of the steps that are required, of the pairs that are implied, and of those that are exclusive."""
-
-    required: float = 0.5
-    implied: float = 0.5
-    exclusive: float = 0.1
+        return PresenceModel(shown, weight, rate, extra, required, implied & ~exclusive, exclusive, shares)
 
 
 def _fit_rates(
@@ -205,7 +207,13 @@ def fit_presence_network(
     network: dict[int, tuple[list[int], FloatArray]] = {}
     for place, step in enumerate(order):
         given = _choose_given(shown[usual], weight[usual], step, list(order[:place]))
-        counts = _count_contexts(shown, weight, step, given)
+        context, there = np.zeros(len(shown), dtype=np.intp), shown[:, step]  # which of the given steps a set has
+        for other in given:
+            context = 2 * context + shown[:, other]
+        # The videos with and without the step in each context, shape (2^k, 2).
+        counts = np.stack(
+            [np.bincount(context[flags], weight[flags], minlength=1 << len(given)) for flags in (there, ~there)], axis=1
+        )
         # The rate in each context, with one video's worth of the rate in all of them.
         average = (counts[:, 0].sum() + 0.5) / (counts.sum() + 1)
         network[step] = given, np.asarray((counts[:, 0] + average) / (counts.sum(axis=1) + 1))
@@ -215,13 +223,14 @@ def fit_presence_network(
 def _choose_given(shown: NDArray[np.bool_], weight: NDArray[np.int64], step: int, possible: list[int]) -> list[int]:
     """The possible steps that tell most about a step, added one by one while the score rises."""
     chosen, context = list[int](), np.zeros(len(shown), dtype=np.intp)
-    best = float(_score(_count_contexts(shown, weight, step, []), weight))
+    there = shown[:, step]
+    best = float(_score(np.array([[weight @ there, weight @ ~there]], dtype=np.float64), weight))
     while len(chosen) < min(_MOST_GIVEN, len(possible)):
         counts = []  # (possible,) each: with and without the step, for every context with and without the possible one
         for value in range(1 << len(chosen)):
-            there = context == value
-            own = np.stack([weight[there] * shown[there, step], weight[there] * ~shown[there, step]]).astype(np.float64)
-            with_it = own @ shown[there][:, possible]
+            here = context == value
+            own = np.stack([weight[here] * there[here], weight[here] * ~there[here]]).astype(np.float64)
+            with_it = own @ shown[here][:, possible]
             counts += [with_it, own.sum(axis=1, keepdims=True) - with_it]
         scores = _score(np.stack(counts), weight)
         scores[[possible.index(given) for given in chosen]] = -np.inf
@@ -232,14 +241,6 @@ def _choose_given(shown: NDArray[np.bool_], weight: NDArray[np.int64], step: int
         chosen.append(possible[place])
         context = 2 * context + shown[:, possible[place]]
     return chosen
-
-
-def _count_contexts(shown: NDArray[np.bool_], weight: NDArray[np.int64], step: int, given: Sequence[int]) -> FloatArray:
-    """The videos with and without a step in each context: which of the given steps a set has; shape (2^k, 2)."""
-    context, size, there = np.zeros(len(shown), dtype=np.intp), 1 << len(given), shown[:, step]
-    for other in given:
-        context = 2 * context + shown[:, other]
-    return np.stack([np.bincount(context[flags], weight[flags], minlength=size) for flags in (there, ~there)], axis=1)
 
 
 def _score(counts: FloatArray, weight: NDArray[np.int64]) -> FloatArray:

@@ -165,6 +165,7 @@ class OrderScorer:
     prior: OrderPrior
     options: LikelihoodOptions
     log_probabilities: FloatArray
+    together: Relation  # (N, N): pairs that mostly come at the same time, which are in no order
 
     @staticmethod
     def from_variants(
@@ -176,7 +177,7 @@ class OrderScorer:
         by_rule = np.where(count > 0, 1 / np.maximum(count, 1), 0.0)
         # log p of a choice by the number of open and of eligible steps; none is eligible where it is disorderly.
         table = np.log(by_rule[None, :, None] * (1 - levels) + levels / np.maximum(count, 1)[:, None, None])
-        return OrderScorer(events, prior, options, table.reshape(-1, len(levels)))
+        return OrderScorer(events, prior, options, table.reshape(-1, len(levels)), variants.mostly_together)
 
     def score(
         self, relation: Relation, disjunctions: frozenset[Disjunction] = frozenset(), near: ScoredOrder | None = None
@@ -283,19 +284,19 @@ class BlockingGains:
         empty, hit = row - row % size, row % size > 0
         now = scorer.log_probabilities[row]
 
-        def rise(count: NDArray[np.integer]) -> Gains:
-            """By how much log p of each choice rises if so many steps are eligible, what is begun among them."""
-            change = scorer.log_probabilities[empty + count] - now
-            return np.asarray(np.log((belief * np.exp(change)).sum(axis=1)), dtype=np.float32)
-
         count = order.eligible.count[chosen]
         eligible, blocking = (
             to_flags(sets, len(scorer.events.step))[:, chosen].astype(np.float32)
             for sets in (order.eligible.steps, order.eligible.blocking)
         )
-        fewer, more = np.where(hit, rise(np.maximum(count - 1, 1)), 0), rise(np.minimum(count + 1, size - 1))
-        gain = np.where(eligible > 0, fewer, np.where(hit, -more, 0))
-        gain[step, np.arange(len(step))] = np.where(hit, rise(np.zeros_like(count)), -more)
+        # By how much log p of each choice rises if one step fewer is eligible, one more, or what is begun is not.
+        counts = np.maximum(count - 1, 1), np.minimum(count + 1, size - 1), np.zeros_like(count)
+        fewer, more, without = (
+            np.log((belief * np.exp(scorer.log_probabilities[empty + own] - now)).sum(axis=1)).astype(np.float32)
+            for own in counts
+        )
+        gain = np.where(eligible > 0, np.where(hit, fewer, 0), np.where(hit, -more, 0))
+        gain[step, np.arange(len(step))] = np.where(hit, without, -more)
         gain *= choices.open * choices.weight
         return BlockingGains(choices, order.relation, blocking, eligible, gain)
 

@@ -83,9 +83,10 @@ def find_order_quickly(
 
 def starting_orders(variants: Variants, options: LikelihoodOptions) -> list[Relation]:
     """No order at all, and the orders of pairs on which all but a few videos agree."""
-    before = variants.before
+    before, ordered = variants.before, ~variants.mostly_together
     agreed = [
-        transitive_closure(break_cycles(purity(before) > share, before + before.T)[0]) for share in options.starts
+        transitive_closure(break_cycles((purity(before) > share) & ordered, before + before.T)[0])
+        for share in options.starts
     ]
     return [np.zeros(before.shape, dtype=np.bool_), *agreed]
 
@@ -123,7 +124,7 @@ def move_pairs(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains, le
     """Make the moves on pairs that promise to gain more than `least`, and that do raise the score."""
     moved: set[int] = set()
     for kind, before, after in _promising_moves(scorer, order, gains, least):
-        possible = order.free_pairs if kind == "add" else order.covering_pairs
+        possible = order.free_pairs & ~scorer.together if kind == "add" else order.covering_pairs
         # What concerns the steps of a move that was made promises something else now: it waits for the next round.
         if moved & {before, after} or not possible[before, after]:
             continue
@@ -142,9 +143,9 @@ def _promising_moves(
     only = gains.choices.open * (order.relation.T.astype(np.float32) @ gains.blocking == 1)
     removed = -(gains.blocking @ (gains.gain * only).T)
     kinds: tuple[tuple[PairMove, Gains, Relation], ...] = (
-        ("add", added, order.free_pairs),
+        ("add", added, order.free_pairs & ~scorer.together),
         ("remove", removed, order.covering_pairs),
-        ("reverse", removed + added.T, order.covering_pairs),
+        ("reverse", removed + added.T, order.covering_pairs & ~scorer.together),
     )
     moves: list[tuple[float, PairMove, int, int]] = []
     for kind, gain, possible in kinds:
@@ -207,7 +208,7 @@ def _worth_a_look(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains)
     rise_of_prior = prior.pair_cost(*now.astype(np.intp)) - prior.pair_cost(*then.astype(np.intp))
     where_free = gains.gain * gains.eligible
     rises = gains.blocking_at_all @ where_free.T + rise_of_prior
-    impossible = order.reachable.T | itself
+    impossible = order.reachable.T | itself | scorer.together
     rises[impossible] = -np.inf
     worth = (rises.max(axis=0, initial=0) > MIN_GAIN) | (gains.lost > or_cost(2, size))
     # An OR gains no more than the second best of its alternatives does where that is still to come. Where what a step

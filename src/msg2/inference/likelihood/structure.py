@@ -9,6 +9,8 @@ the videos with the step that show both, one, the other and neither; rates that 
     one is enough    neither only at the rate of what is left out; else both, only a or only b, at rates of their own
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -20,7 +22,13 @@ from numpy.typing import NDArray
 from msg2.graph.closure import Relation, clique_cover, transitive_closure, transitive_reduction
 from msg2.inference.likelihood.presence import PresenceModel
 from msg2.inference.likelihood.score import ScoredOrder
+from msg2.sequences import Variants
 
+MOST_CONTRADICTING, MANY_RUNS = 0.05, 60
+"""Where every label of so many runs is there, what more than this share of those that tell contradict is not stated;
+fewer runs do not tell another way to do it from mistakes."""
+DIVIDED = 1 / 3, 2.0
+"""No order is stated that clearly more than a third of the videos contradict, by two standard deviations."""
 _LEAST = 1e-6
 """Nats that an OR must gain."""
 
@@ -31,30 +39,69 @@ class Structure:
 
     needs: Relation  # [a, b] if b needs a, without what follows from others
     alternatives: list[dict[frozenset[int], float | None]]  # the ORs of each step, and the nats that presence gains
-    clauses: list[list[frozenset[int]]]  # all that each step needs: one step of each clause
     order: Relation  # [a, b] if b comes after a where both are done, without what follows from others
     exclusive: tuple[tuple[int, ...], ...]
     optional: NDArray[np.bool_]
 
+    def clauses(self, step: int) -> list[frozenset[int]]:
+        """All that a step needs: one step of each clause."""
+        singles = np.flatnonzero(self.needs[:, step]).tolist()
+        return [*(frozenset({single}) for single in singles), *self.alternatives[step]]
 
-def combine(order: ScoredOrder, presence: PresenceModel) -> Structure:
-    """Say what each step needs and what it only comes after."""
-    before = order.relation & ~presence.exclusive
+    def with_twins(self, pairs: Iterable[tuple[int, int]]) -> Structure:
+        """Say of steps that nothing tells apart the same: which of them a search took up first does not matter."""
+        structure = self
+        for a, b in pairs:
+            swapped = np.arange(len(structure.needs))
+            swapped[[a, b]] = b, a
+
+            def rename(group: Iterable[int], names: NDArray[np.intp] = swapped) -> tuple[int, ...]:
+                return tuple(sorted(int(names[step]) for step in group))
+
+            ors = [
+                own | {frozenset(rename(group)): gain for group, gain in structure.alternatives[other].items()}
+                for own, other in zip(structure.alternatives, swapped.tolist(), strict=True)
+            ]
+            exclusive = sorted({*structure.exclusive, *map(rename, structure.exclusive)})
+            structure = Structure(
+                structure.needs | structure.needs[swapped][:, swapped],
+                ors,
+                structure.order | structure.order[swapped][:, swapped],
+                tuple(exclusive),
+                structure.optional | structure.optional[swapped],
+            )
+        return structure
+
+
+def combine(order: ScoredOrder, presence: PresenceModel, variants: Variants, *, every_label: bool) -> Structure:
+    """Say what each step needs and what it only comes after; `every_label`: what is absent was not done."""
+    first, later = variants.before, variants.before.T
+    ordered: Relation = ~variants.mostly_together & _is_chance(later, first + later, *DIVIDED)
+    sure = every_label and presence.weight.sum() >= MANY_RUNS
+    if sure:  # what contradicts a rule is no fault of the labels
+        ordered = ordered & _is_chance(later, first + later)
+    before = order.relation & ~presence.exclusive & ordered
     needs = transitive_closure(before & presence.implied) & ~presence.exclusive
     required = presence.required | needs[:, presence.required].any(axis=1)
-    alternatives = [_alternatives(step, order, before, needs, presence) for step in range(len(before))]
+    alternatives = [
+        {
+            group: gain
+            for group, gain in _alternatives(step, order, before, needs, presence).items()
+            if not sure or _comes_before(group, step, variants)
+        }
+        for step in range(len(before))
+    ]
     # [a, c] follows from [a, x] and [x, c] where every run with a and c has x.
     carried = before.astype(np.float32) @ (before & (needs | required[:, None])).astype(np.float32) > 0
     exclusive = clique_cover((int(a), int(b)) for a, b in np.argwhere(np.triu(presence.exclusive)))
     one_of = [group for group in exclusive if _is_always_there(group, presence)]
     optional = ~required
     optional[[step for group in one_of for step in group]] = False
-    direct, clauses = transitive_reduction(needs), []
+    direct = transitive_reduction(needs)
     for step, groups in enumerate(alternatives):
         for group in groups:  # what every alternative needs follows from the OR
             direct[:, step] &= ~needs[:, [*group]].all(axis=1)
-        clauses.append([*(frozenset({single}) for single in np.flatnonzero(direct[:, step]).tolist()), *groups])
-    return Structure(direct, alternatives, clauses, before & ~needs & ~carried, exclusive, optional)
+    return Structure(direct, alternatives, before & ~needs & ~carried, exclusive, optional)
 
 
 def _alternatives(
@@ -77,14 +124,30 @@ def _alternatives(
     }
 
 
+def _comes_before(group: frozenset[int], step: int, variants: Variants) -> bool:
+    """Whether hardly any video does a step before all of a group, or without it."""
+    shown, members = variants.shown[:, step], [*group]
+    start, end = (times[shown] for times in (variants.start, variants.end))
+    first = (end[:, members] <= start[:, [step]]).any(axis=1)
+    none = (~(start[:, members] >= 0) | (start[:, members] >= end[:, [step]])).all(axis=1)
+    weight = variants.weight[shown]
+    return bool(_is_chance(weight @ none, weight @ (first | none)))
+
+
+def _is_chance(
+    contradicting: NDArray[np.int64], runs: NDArray[np.int64], share: float = MOST_CONTRADICTING, deviations: float = 1
+) -> NDArray[np.bool_]:
+    """Whether so many of some runs may contradict a rule: a share of them, and some standard deviations more."""
+    return np.asarray(contradicting <= share * runs + deviations * np.sqrt(runs * share * (1 - share)))
+
+
 def _is_always_there(
     group: Iterable[int], presence: PresenceModel, among: NDArray[np.bool_] | slice = slice(None)
 ) -> bool:
     """Whether videos lack all steps of a group about as rarely as they lack a required step; of some sets of steps."""
     shown, weight = presence.shown[among], presence.weight[among]
-    lacking = int(weight[~shown[:, [*group]].any(axis=1)].sum())
-    videos, rate = int(weight.sum()), presence.absent_rate
-    return bool(lacking <= videos * rate + 2 * np.sqrt(videos * rate * (1 - rate)) + 1)
+    lacking = weight[~shown[:, [*group]].any(axis=1)].sum()
+    return bool(_is_chance(lacking - 1, weight.sum(), presence.absent_rate, 2))
 
 
 def group_alternatives(
@@ -98,32 +161,24 @@ def group_alternatives(
     gained, best, answer = 0.0, _LEAST, list(groups)
     while len(groups) > 1:
         there = {group: np.asarray(shown[:, [*group]].any(axis=1)) for group in groups}  # (P,) each
-        joined = {
-            pair: _log_probability_together(there[pair[0]], there[pair[1]], weight, rate)
-            for pair in combinations(groups, 2)
-        }
-        gains = {pair: sum(joined[pair]) - groups[pair[0]] - groups[pair[1]] for pair in joined}
-        pair = max(gains, key=lambda pair: (round(gains[pair], 9), [sorted(group) for group in pair]))
-        if gains[pair] == -np.inf:
+        joined: dict[tuple[frozenset[int], frozenset[int]], tuple[float, float]] = {}
+        for a, b in combinations(groups, 2):
+            each = (there[a] & there[b], there[a] & ~there[b], ~there[a] & there[b])
+            both, first, second = (int(weight[flags].sum()) for flags in each)
+            neither = int(weight.sum()) - both - first - second
+            if both * neither < first * second:  # else where one is there, the other is rather there too
+                one_is_there = float((both + first + second) * np.log1p(-rate) + neither * np.log(rate))
+                which = _log_dirichlet_integral(both, first, second)
+                joined[a, b] = one_is_there, one_is_there + which - groups[a] - groups[b]
+        if not joined:
             break
-        gained += gains[pair]
+        pair = max(joined, key=lambda pair: (round(joined[pair][1], 9), [sorted(group) for group in pair]))
+        gained += joined[pair][1]
         groups = {group: value for group, value in groups.items() if group not in pair}
         groups[pair[0] | pair[1]] = joined[pair][0]
         if gained > best:
             best, answer = gained, list(groups)
     return [group for group in answer if len(group) > 1], best
-
-
-def _log_probability_together(
-    one: NDArray[np.bool_], other: NDArray[np.bool_], weight: NDArray[np.int64], rate: float
-) -> tuple[float, float]:
-    """Compute log p that one of the two steps is there, left out at a rate, and log p of which one it is."""
-    both, first, second = (int(weight[flags].sum()) for flags in (one & other, one & ~other, ~one & other))
-    neither = int(weight.sum()) - both - first - second
-    if both * neither >= first * second:
-        return -np.inf, 0.0  # where one is there, the other is rather there too: they do not stand for each other
-    enough = float((both + first + second) * np.log1p(-rate) + neither * np.log(rate))
-    return enough, _log_dirichlet_integral(both, first, second)
 
 
 def _log_dirichlet_integral(*counts: int) -> float:

@@ -7,7 +7,7 @@ const RETRY = 1000;
  * `send(entry)` sends one entry; `report(state, error)` is told "saving", "saved", "waiting" (the server is not there)
  * or "refused". Of several entries of the same key, only the last one is sent.
  */
-export function autosave(send, report) {
+export function autosave(send, report, pause = PAUSE) {
   const waiting = new Map();
   let timer = null;
   let sending = false;
@@ -16,7 +16,7 @@ export function autosave(send, report) {
     waiting.delete(key);
     waiting.set(key, entry);
     report("saving");
-    schedule(PAUSE);
+    schedule(pause);
   }
 
   function schedule(delay) {

@@ -1,38 +1,58 @@
-// One run, live: what comes next, one tap or key when it is done, warnings that say why, how long it still takes.
-// The run is kept by the server; whoever else tells it something, a recogniser for instance, is seen here as well.
+// One run, live, one step at a time: what to do now in large type, Done, Back, another step; a stop where a stated rule
+// would be broken. The run is kept by the server; whoever else tells it something, a recogniser for instance, is seen
+// here as well. What was tapped is kept on the device until the server has it.
 import { get, post, remove } from "./api.js";
+import { autosave } from "./autosave.js";
 import { button, el, field, link, nameElement, reportErrors, select, showError, showStatus } from "./dom.js";
+import * as cards from "./follow_cards.js";
 
-const MAX_CANDIDATES = 5;
-const LEAST_PROBABILITY = 0.05; // of a step that may not be done yet, to be offered all the same
+const MAX_OTHERS = 4;
+const QUIET = 400; // milliseconds without an answer after which the page says that it is saving
 
 export async function show(screen, graphId) {
-  const graph = await get(`work/${graphId}`);
+  const [graph, file] = await Promise.all([get(`work/${graphId}`), get(`work/${graphId}/as/json`)]);
   document.title = `${graph.task} – msg2`;
   const run = (await keptRun(graphId)) ?? (await begin(screen, graph));
   keepRun(graphId, run.id);
-  followRun(screen, graph, run);
+  followRun(screen, graph, file, run);
 }
 
 // -- which run ---------------------------------------------------------------------------------------------------
 
 const storageKey = (graphId) => `msg2 run ${graphId}`;
 
+/** What this device keeps under a key; a browser may forbid to keep anything. */
+function recall(key) {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+function keep(key, text) {
+  try {
+    localStorage.setItem(key, text);
+  } catch {
+    // Then it lasts as long as the page is open.
+  }
+}
+
 /** The run that the address names, or the last one of this graph on this device; null where it is gone. */
 async function keptRun(graphId) {
-  let id = new URLSearchParams(location.search).get("run");
-  try {
-    id ??= localStorage.getItem(storageKey(graphId));
-  } catch {
-    // A browser may forbid to keep anything: then the address has it.
-  }
+  const id = new URLSearchParams(location.search).get("run") ?? recall(storageKey(graphId));
   if (!id) return null;
   const runs = (await get("runs")).runs;
   if (!runs.some((run) => run.id === id && run.graph === graphId)) return null;
   try {
     return await get(`runs/${id}`);
   } catch (error) {
-    if (error.status !== 400) throw error; // its graph has changed, or its data is gone: it cannot go on
+    if (error.status !== 400) throw error; // its graph has changed, or its data is gone
+  }
+  try {
+    return await post(`runs/${id}/graph`, { graph: graphId });
+  } catch (error) {
+    if (![400, 404].includes(error.status)) throw error; // it cannot go on
     await remove(`runs/${id}`);
     return null;
   }
@@ -40,11 +60,7 @@ async function keptRun(graphId) {
 
 function keepRun(graphId, id) {
   history.replaceState(null, "", `/follow/${graphId}?run=${id}`);
-  try {
-    localStorage.setItem(storageKey(graphId), id);
-  } catch {
-    // Then the address alone has it.
-  }
+  keep(storageKey(graphId), id);
 }
 
 /** A new run: with the data that the graph was learned from, or with what is chosen where other data fit. */
@@ -67,7 +83,7 @@ function chosenRun(screen, graph, fitting) {
         pressed.disabled = false;
       }
     });
-    screen.replaceChildren(el("h1", {}, nameElement(graph.task)), field("Percentages and times come from", chosen),
+    screen.replaceChildren(el("h1", {}, nameElement(graph.task)), field("What is usual comes from", chosen),
       el("p", {}, button("Start", start, { className: "main" })));
   });
 }
@@ -79,27 +95,79 @@ async function openRun(request) {
   return run;
 }
 
-// -- the view ----------------------------------------------------------------------------------------------------
+// -- the run -----------------------------------------------------------------------------------------------------
 
-function followRun(screen, graph, run) {
-  let [version, answer, lastAt, removed] = [-1, null, null, false];
-  let sent = Promise.resolve(); // one event after the other
-  const parts = Object.fromEntries(["measure", "now", "others", "missing", "every"].map((name) =>
-    [name, el("section", { className: name })]));
-  const warning = el("div", { role: "alert" });
-  const spoken = el("p", { className: "unseen", role: "status" });
-  const undoButton = button("Undo", () => tell({ undo: true }), { "aria-keyshortcuts": "u" });
+/** A run on the screen. `file` is its graph, `run` is as the server keeps it. */
+function followRun(screen, graph, file, run) {
+  let [version, answer, lastAt, chosen, removed, saving, shownStops] = [-1, null, null, null, false, null, "[]"];
+  const unsentKey = `msg2 unsent ${run.id}`;
+  const unsent = new Map(JSON.parse(recall(unsentKey) ?? "[]"));
   const clock = () => Date.now() / 1000 - run.made;
 
-  const send = reportErrors(async (event) => {
-    const timed = "did" in event ? { ...event, at: Math.max(clock(), lastAt ?? -Infinity) } : event;
-    draw(await post(`runs/${run.id}/events`, timed).catch(explainLostConnection));
-    showStatus("");
-    if (answer.last?.report?.mistake) warning.scrollIntoView({ block: "center" }); // a list further down was tapped
-  });
-  const tell = (event) => (sent = sent.then(() => send(event)));
-  /** A second tap of a double one would tick what has come to its place. */
-  const tick = (step) => (event) => (event.detail > 1 ? null : tell({ did: step }));
+  // -- what is told: one event after the other, each until the server has it, and none of them twice
+  const queue = autosave(send, (state, error) => {
+    if (state === "refused") showError(error);
+    else if (state === "waiting") showSaving("No connection: what you tap is kept, and sent when it is back.");
+    draw();
+  }, 0);
+
+  async function send([key, event]) {
+    try {
+      // What has no id is taken back only if nothing has happened since: an answer may have been lost.
+      const seen = event.undo === true ? (await get(`runs/${run.id}`)).answer : null;
+      receive(seen && key !== `undo ${seen.version}` ? seen : await tellRun(run.id, event));
+    } catch (error) {
+      if (!(error.status >= 400 && error.status < 500) || error.status === 429) throw error;
+      settle(key);
+      if (!event.undo) throw error;
+      receive((await get(`runs/${run.id}`)).answer); // it was taken back already
+    }
+    settle(key);
+  }
+
+  function settle(key) {
+    unsent.delete(key);
+    keep(unsentKey, JSON.stringify([...unsent]));
+    if (!unsent.size) showSaving("");
+  }
+
+  function tell(event) {
+    const id = newId();
+    const key = event.undo ? `undo ${event.undo === true ? version : event.undo}` : id;
+    unsent.set(key, event.undo ? event : { id, ...event });
+    keep(unsentKey, JSON.stringify([...unsent]));
+    clearTimeout(saving);
+    saving = setTimeout(() => unsent.size && showSaving("Saving …"), QUIET);
+    queue.put(key, [key, unsent.get(key)]);
+    draw(true);
+  }
+
+  function showSaving(text) {
+    clearTimeout(saving);
+    showStatus(text);
+  }
+
+  // -- what can be tapped
+  const told = (event) => (unsent.size ? null : tell(event)); // while one is on its way, its button is pressed already
+  const undoing = () => [...unsent.values()].some((event) => event.undo);
+  const actions = {
+    did(step, next = null) {
+      chosen = next;
+      told({ did: step, at: Math.max(clock(), lastAt ?? -Infinity) });
+    },
+    accept: (step) => told({ accept: step }),
+    choose(step) {
+      chosen = step;
+      openOthers(false);
+      draw(true);
+      if (step) parts.now.scrollIntoView({ block: "nearest" });
+    },
+    back() {
+      if (chosen) return actions.choose(null);
+      if (undoing() || !(answer.last || unsent.size)) return null;
+      return tell({ undo: [...unsent.values()].at(-1)?.id ?? answer.last.id ?? true });
+    },
+  };
 
   const startOver = reportErrors(async () => {
     if (answer.last && !removed && !confirm("Start over? What was ticked is forgotten.")) return;
@@ -111,27 +179,61 @@ function followRun(screen, graph, run) {
     location.reload();
   });
 
-  function draw(next) {
+  // -- what is shown
+  const parts = Object.fromEntries(["measure", "now", "missing", "others"].map((name) => [name, el("section", { className: name })]));
+  const stop = el("div", { role: "alert" });
+  const spoken = el("p", { className: "unseen", role: "status" });
+  const backButton = button("Back", actions.back, { "aria-keyshortcuts": "u" });
+  const othersButton = button("Another step", () => openOthers(!parts.others.classList.contains("open")), { className: "more" });
+  const moves = el("p", { className: "moves" }, backButton, othersButton);
+  const [soon, every] = [el("ol", { className: "soon" }), el("ol", { className: "every" })];
+  const everything = el("details", { open: matchMedia("(min-width: 900px)").matches }, el("summary", {}, "All steps"), every);
+  parts.others.id = "others";
+  parts.others.append(el("h2", {}, "Another step"), soon, everything);
+  othersButton.setAttribute("aria-controls", "others");
+  openOthers(false);
+
+  function openOthers(open) {
+    parts.others.classList.toggle("open", open);
+    othersButton.setAttribute("aria-expanded", String(open));
+    if (open) parts.others.scrollIntoView({ block: "nearest" });
+  }
+
+  function receive(next) {
     if (next.version <= version) return;
-    const focused = screen.contains(document.activeElement) && !undoButton.matches(":focus");
+    if (next.graph) return location.replace(`/follow/${next.graph}?run=${run.id}`); // it has taken over
     [version, answer] = [next.version, next];
     lastAt = answer.last?.at ?? (answer.last ? lastAt : null);
-    undoButton.disabled = !answer.last;
-    warning.replaceChildren(...warningElements(answer, tell));
+    if (answer.progress.includes(chosen)) chosen = null;
+    spoken.textContent = cards.spokenText(answer);
+    draw();
+  }
+
+  /** Draws everything; with `own`, somebody has just tapped or pressed a key here, and goes on with what comes up. */
+  function draw(own = false) {
+    const active = document.activeElement;
+    const [inside, key] = [screen.contains(active), active?.dataset.key];
+    const others = cards.possibleSteps(answer);
+    const current = cards.currentStep(answer, chosen) ?? others.shift();
+    const stops = cards.stopsOf(answer, chosen ? current : null);
+    const stopped = stops.some(({ stated }) => stated);
+    const over = !current || (answer.finished.finished && !chosen);
+    if (shownStops !== (shownStops = JSON.stringify(stops))) { // it is read out as often as it is drawn
+      stop.replaceChildren(...stops.map((alarm) => cards.stopElement(alarm, file, answer, actions)));
+      if (stops.length) stop.scrollIntoView({ block: "nearest" }); // a list further down was tapped
+    }
+    parts.now.replaceChildren(...(stopped ? [] : over ? cards.finishedElements(answer, actions) : cards.stepElements(current, chosen, file, answer, actions)));
+    parts.missing.replaceChildren(...(stopped || over ? [] : cards.missingElements(answer, stops, actions)));
+    soon.replaceChildren(...(over && current ? [current, ...others] : others).filter(({ step }) => step !== chosen).slice(0, MAX_OTHERS)
+      .map((one, place) => el("li", {}, cards.otherButton(one, place + 2, actions))));
+    every.replaceChildren(...run.steps.map((step) => el("li", {}, cards.everyStep(step, answer, over ? null : current.step, actions))));
+    parts.others.inert = moves.hidden = stopped;
+    backButton.setAttribute("aria-disabled", String(undoing() || !(chosen || answer.last || unsent.size)));
+    for (const pressed of screen.querySelectorAll("[data-tells]")) pressed.ariaDisabled = String(unsent.size > 0);
     drawMeasure();
-    const candidates = candidatesOf(answer);
-    const over = answer.finished.finished || !candidates.length;
-    const ready = !over && candidates[0].eligible; // else all that is likely comes too early
-    parts.now.replaceChildren(...(over ? finishedElements(answer) :
-      ready ? [el("h2", {}, "Next"), stepButton(candidates[0], 1, tick, "first")] : []));
-    const others = ready ? candidates.slice(1) : candidates;
-    const from = candidates.length - others.length + 1;
-    parts.others.replaceChildren(...(others.length ? [el("h2", {}, answer.finished.finished ? "If there is more" : "Or one of these"),
-      el("ol", {}, ...others.map((one, place) => el("li", {}, stepButton(one, from + place, tick))))] : []));
-    parts.missing.replaceChildren(...missingElements(answer, tell));
-    drawEverything();
-    if (focused) (screen.querySelector("[role=alert] button") ?? screen.querySelector(".step"))?.focus({ preventScroll: true });
-    spoken.textContent = spokenText(answer, candidates);
+    if (!inside || active === backButton || (screen.contains(active) && !own)) return;
+    const same = own ? null : [...screen.querySelectorAll("[data-key]")].find((element) => element.dataset.key === key);
+    (same ?? stop.querySelector("button") ?? parts.now.querySelector("button") ?? backButton).focus({ preventScroll: true });
   }
 
   function drawMeasure() {
@@ -144,127 +246,58 @@ function followRun(screen, graph, run) {
       el("p", {}, el("span", {}, `${done} done${required ? `, at least ${required} to go` : ""}`), left ? el("span", { className: "left" }, left) : null));
   }
 
-  function drawEverything() {
-    const open = parts.every.querySelector("details")?.open ?? matchMedia("(min-width: 900px)").matches;
-    const items = run.steps.map((step) => el("li", {}, everyStep(step, answer, tick)));
-    parts.every.replaceChildren(el("details", { open }, el("summary", {}, "All steps"), el("ul", {}, ...items)));
-  }
-
   addEventListener("keydown", (event) => {
+    // A key that is held would do what has come to the place of what it did.
+    if (event.repeat && screen.contains(event.target) && /^(Enter| )$/.test(event.key)) event.preventDefault();
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.target.closest("input, select, textarea")) return;
-    const candidate = /^[1-5]$/.test(event.key) ? candidatesOf(answer)[Number(event.key) - 1] : null;
-    if (candidate) tell({ did: candidate.step });
-    else if (event.key === "u" && answer.last) tell({ undo: true });
+    const shown = /^[1-5]$/.test(event.key) ? screen.querySelector(`[aria-keyshortcuts="${event.key}"]`) : null;
+    if (shown && !shown.closest("[inert]")) shown.click();
+    else if (event.key === "u") actions.back();
   });
 
-  const limits = Object.values(run.limitations);
   screen.replaceChildren(
     el("div", { className: "follow" },
-      el("div", { className: "doing" }, el("h1", {}, nameElement(run.task)), parts.measure, warning, parts.now, parts.others),
-      el("div", { className: "beside" }, parts.missing, parts.every,
-        limits.length ? el("details", {}, el("summary", {}, "What it cannot tell"),
-          el("ul", { className: "quiet" }, ...Object.entries(run.limitations).map(([name, why]) =>
-            el("li", {}, `${limitNames[name] ?? name}: ${why}`)))) : null),
-      el("p", { className: "buttons bottom" }, undoButton, button("Start over", startOver),
-        link("The graph", `/graph/${graph.id}`, { className: "as-button" }))),
+      el("div", { className: "doing" },
+        el("div", { className: "task" }, el("h1", {}, nameElement(run.task)), link("The graph", `/graph/${graph.id}`), button("Start over", startOver)),
+        parts.measure, stop, parts.now, moves, parts.missing,
+        el("p", { className: "quiet keys" }, "Keys: ", el("kbd", {}, "1"), " done, ", el("kbd", {}, "2"), " to ", el("kbd", {}, "5"), " another step, ",
+          el("kbd", {}, "u"), " back")),
+      el("div", { className: "beside" }, parts.others, cards.limitsElement(run))),
     spoken);
-  draw(run.answer);
+  receive(run.answer);
+  for (const [key, event] of unsent) queue.put(key, [key, event]);
   setInterval(drawMeasure, 5000);
 
   const stream = new EventSource(`/api/runs/${run.id}/stream`);
   stream.onmessage = (event) => {
-    showStatus("");
-    draw(JSON.parse(event.data));
+    if (!unsent.size) showStatus("");
+    receive(JSON.parse(event.data));
   };
   stream.addEventListener("removed", () => {
     removed = true;
     stream.close();
     showError(new Error("This run was removed; start over."));
   });
-  stream.onerror = () => showStatus("Not connected to the app; trying again …", true);
+  stream.onerror = () => showStatus("No connection to the app; trying again …");
 }
 
-const limitNames = { next: "Next step", finished: "Whether it is finished", plan: "Plans", time_left: "Time left" };
+/** Some text that no other event has; `crypto.randomUUID` is not there without TLS. */
+const newId = () => `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
 
-/** The steps that are offered, at most five: those that may be done, then others that are likely all the same. */
-function candidatesOf(answer) {
-  const early = answer.next.filter((one) => !one.eligible && one.probability >= LEAST_PROBABILITY);
-  return [...answer.next.filter((one) => one.eligible), ...early].slice(0, MAX_CANDIDATES);
-}
-
-/** What was told is not known to the server: say so, rather than what the browser calls it. */
-function explainLostConnection(error) {
-  throw error instanceof TypeError ? new Error("No connection to the app: that was not saved. Tell it again.") : error;
-}
-
-/** With spaces that do not break. */
-function percent(share) {
-  if (share > 0.995 && share < 1) return ">\u00a099\u00a0%";
-  return share < 0.005 ? "<\u00a01\u00a0%" : `${Math.round(100 * share)}\u00a0%`;
-}
-
-/** A step to tick; where nothing is known but the order, it has no percentage. */
-function stepButton({ step, probability, reason, eligible }, key, tick, className = "") {
-  const properties = { type: "button", className: `step ${className} ${eligible ? "" : "early"}`, onclick: tick(step) };
-  return el("button", { ...properties, "aria-keyshortcuts": key },
-    el("span", { className: "number", "aria-hidden": "true" }, String(key)),
-    el("span", { className: "name" }, nameElement(step), el("small", {}, eligible ? reason : `not yet: ${reason}`)),
-    el("span", { className: "chance" }, probability === null ? "" : percent(probability)));
-}
-
-/** A rule that a person stated is no matter of probability. */
-const breaksStatedRule = ({ reason }) => reason.includes("(a stated rule)");
-
-/** The alarm that was raised just now, and every stop that still stands; of a stream of frames, all that stand. */
-function warningElements({ last, alarms }, tell) {
-  const raised = last?.report?.mistake ? last.report : null;
-  const stands = (alarm) => !last || (breaksStatedRule(alarm) && alarm.kind === "need");
-  const others = alarms.filter((alarm) => stands(alarm) && !raised?.reason.includes(alarm.reason));
-  return [...(raised ? [{ ...raised, step: raised.findings[0]?.step ?? raised.step }] : []), ...others].map((alarm) =>
-    el("div", { className: "box warning" },
-      el("h2", {}, ...(breaksStatedRule(alarm) ? ["Stop: ", nameElement(alarm.step)] : [nameElement(alarm.step), " looks like a mistake"])),
-      el("ul", {}, ...alarm.reason.split("; ").map((reason) => el("li", {}, reason))),
-      el("p", { className: "quiet" }, `${percent(alarm.probability)} sure.`),
-      el("p", { className: "buttons" }, raised ? button("Undo", () => tell({ undo: true }), { className: "main" }) : null,
-        last ? button("It counts anyway", () => tell({ accept: alarm.step })) : null)));
-}
-
-function finishedElements({ finished }) {
-  const certain = finished.probability === null ? "" : ` (${percent(finished.probability)})`;
-  const open = finished.left.length ? [el("p", {}, "Not done: ", ...finished.left.flatMap((step, place) =>
-    [place ? ", " : "", nameElement(step)]))] : [];
-  return [el("div", { className: "box finished" }, el("h2", {}, finished.left.length ? "Nothing more can be done" : `Finished${certain}`),
-    el("p", { className: "quiet" }, finished.reason), ...open)];
-}
-
-/** What is missing, but for what the warning is about. */
-function missingElements({ missing, last }, tell) {
-  const others = missing.filter(({ step }) => !last?.report?.mistake || step !== last.report.step);
-  const items = others.map(({ step, reason }) => el("li", {}, el("strong", {}, nameElement(step)), el("small", {}, reason),
-    button("It is done", () => tell({ accept: step }), { "aria-label": `${step}: it is done` })));
-  return items.length ? [el("h2", {}, "Missing"), el("ul", {}, ...items)] : [];
-}
-
-/** One of all the steps: done, probably done, or to be ticked. */
-function everyStep(step, answer, tick) {
-  const unseen = answer.inferred[step] >= 0.5 ? " (probably done, not seen)" : "";
-  if (answer.progress.includes(step)) return el("span", { className: "done" }, "✓ ", nameElement(step), unseen);
-  const share = answer.done[step];
-  const note = unseen || (share === undefined ? "" : ` (${percent(share)} done)`);
-  return el("button", { type: "button", className: "plain", onclick: tick(step) }, nameElement(step), note);
-}
-
-function spokenText({ last, finished }, candidates) {
-  const step = last?.report ? last.report.step : Object.keys(last?.seen ?? {})[0];
-  const told = step ? `${step} ${last.report?.mistake ? "looks like a mistake" : last.kind === "began" ? "begun" : "done"}. ` : "";
-  if (finished.finished || !candidates.length) return `${told}Finished.`;
-  const { step: next, probability } = candidates[0];
-  return `${told}Next: ${next}${probability === null ? "" : `, ${percent(probability)}`}`;
+/** Tells a run an event; one that comes too late for its time is told without it. */
+async function tellRun(id, event) {
+  try {
+    return await post(`runs/${id}/events`, event);
+  } catch (error) {
+    if (error.status !== 400 || !("at" in event)) throw error;
+    const { at, ...untimed } = event;
+    return post(`runs/${id}/events`, untimed);
+  }
 }
 
 // -- time --------------------------------------------------------------------------------------------------------
 
-const units = [[5400, 3600, "h", 1], [90, 60, "min", 0], [0, 1, "s", 0]];
+const units = [[172800, 86400, "days", 1], [5400, 3600, "h", 1], [90, 60, "min", 0], [0, 1, "s", 0]];
 
 /** "about 6 min, 4 to 9", once some seconds have passed since it was said; null where nothing is known. */
 export function timeText(left, passed) {

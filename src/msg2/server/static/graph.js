@@ -24,6 +24,7 @@ export async function show(screen, id) {
       screen.replaceChildren(...heading, el("div", { className: "graph-view" }, figure, panel.element),
         ...changes, ...resultElements(work, choices, form));
       const view = await get(`work/${id}/view?top_down=${innerWidth < NARROW}`);
+      panel.showRules(view);
       showDiagram(figure, view.svg, view.steps, (step) => {
         markStep(figure, step);
         panel.show(step, view);
@@ -101,10 +102,12 @@ function explanationPanel(form) {
   const arrowItem = ({ before, after, kind }) => el("li", {}, nameElement(before), " ",
     form ? select(texts, kind, (changed) => form.setArrow(before, after, changed), { "aria-label": `${before} and ${after}` })
       : arrowKinds[kind][0], " ", nameElement(after));
+  const showRules = ({ rules }) => rules.length && element.append(el("details", {}, el("summary", {}, plural(rules.length, "rule")),
+    el("ul", { className: "pairs" }, ...rules.map((rule) => el("li", {}, nameElement(rule))))));
   const show = (step, { explanations, arrows }) => element.replaceChildren(el("h2", {}, nameElement(step)),
     el("ul", { className: "pairs" }, ...explanations[step].map((sentence) => el("li", {}, nameElement(sentence))),
       ...arrows.filter(({ before, after }) => before === step || (form && after === step)).map(arrowItem)));
-  return { element, show };
+  return { element, show, showRules };
 }
 
 /** After learning again: what is different now. */

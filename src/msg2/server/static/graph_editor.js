@@ -24,7 +24,7 @@ export async function show(screen, id) {
 
 /** The state of the editor: needs[step] is a list of clauses, see formula.js; the rest is as in a graph file. */
 const newState = (task, steps) =>
-  ({ task, annotator: "", steps, needs: {}, order: [], exclusive: [], optional: [], repeats: {} });
+  ({ task, annotator: "", steps, needs: {}, order: [], exclusive: [], optional: [], repeats: {}, responses: [], loops: [] });
 
 const stateOf = (graph) => ({
   task: graph.task,
@@ -35,9 +35,11 @@ const stateOf = (graph) => ({
   exclusive: graph.exclusive ?? [],
   optional: graph.optional ?? [],
   repeats: graph.repeats ?? {},
+  responses: graph.responses ?? [],
+  loops: graph.loops ?? [],
 });
 
-const graphOf = ({ task, annotator, steps, needs, order, exclusive, optional, repeats }) => ({
+const graphOf = ({ task, annotator, steps, needs, order, exclusive, optional, repeats, responses, loops }) => ({
   format: "msg2.graph/2",
   task,
   steps,
@@ -48,6 +50,8 @@ const graphOf = ({ task, annotator, steps, needs, order, exclusive, optional, re
   exclusive,
   optional,
   repeats,
+  responses,
+  loops,
   method: annotator ? { name: "by hand", annotator } : { name: "by hand" },
 });
 
@@ -269,7 +273,8 @@ function edit(screen, first, replaces) {
     const left = Object.entries(needs).map(([step, clauses]) => [step, clauses
       .map((clause) => (Array.isArray(clause) ? clause.filter((other) => other !== name) : clause))
       .filter((clause) => !Array.isArray(clause) || clause.length)]);
-    const { order, exclusive, optional, repeats: { [name]: __, ...repeats } } = undoHistory.current;
+    const { order, exclusive, optional, responses, loops, repeats: { [name]: __, ...repeats } } = undoHistory.current;
+    const mentions = (value) => JSON.stringify(value).includes(JSON.stringify(name));
     const without = (names) => names.filter((step) => step !== name);
     const steps = without(undoHistory.current.steps);
     chosen = steps[0];
@@ -280,6 +285,8 @@ function edit(screen, first, replaces) {
       exclusive: exclusive.map(without).filter((group) => group.length > 1),
       optional: without(optional),
       repeats,
+      responses: responses.filter((pair) => !mentions(pair)),
+      loops: loops.filter((loop) => !mentions(loop)),
     });
   }
 

@@ -31,13 +31,15 @@ export function learningForm(choices, given = {}) {
   };
   const repeats = select([["", "the first one counts"], ["keep", "all count"]], given.repeats ?? "");
   const overlap = select([["", "say nothing about order"], ["start", "are ordered by start"]], given.overlap ?? "");
+  const ties = select([["", "say nothing about order"], ["file", "are in the order of the file"]], given.ties ?? "");
   showOptions();
   const isChanged = given.options && Object.keys(given.options).length > 0;
   const element = el("div", { className: "learning" },
     el("fieldset", { className: "choices" }, el("legend", {}, "Method"), ...radios),
     el("details", { open: isChanged }, el("summary", {}, "Options for experts"), options,
       el("div", { className: "fields" }, ...Object.values(more).map(([text, control]) => field(text, control)),
-        field("Repeated steps", repeats), field("Overlapping steps", overlap))));
+        field("Repeated steps", repeats), field("Overlapping steps", overlap),
+        field("Steps at the same instant", ties))));
 
   function value() {
     const chosen = controls.filter(([, control]) => control.value.trim() !== "");
@@ -49,6 +51,7 @@ export function learningForm(choices, given = {}) {
     }
     if (repeats.value) result.repeats = repeats.value;
     if (overlap.value) result.overlap = overlap.value;
+    if (ties.value) result.ties = ties.value;
     return result;
   }
 

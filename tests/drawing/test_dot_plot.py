@@ -1,4 +1,4 @@
-"""Plots of the experiments: what is drawn."""
+"""The plot of methods side by side: what is drawn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from experiments.plots import dot_plot
+from msg2.drawing.plots import dot_plot
 
 PANELS: dict[str, dict[str, tuple[float, float | None, float | None, float | None]]] = {
     "accuracy": {"a $5 <b>": (80.0, 78.0, 82.0, None), "c": (60.0, None, None, 70.0)},

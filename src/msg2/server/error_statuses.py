@@ -1,0 +1,30 @@
+"""What an error is answered with: a status of HTTP, and a sentence."""
+
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+
+from msg2.errors import InputError
+from msg2.server.jobs import QueueFullError
+from msg2.server.sandbox import CallCancelledError, disk_full_error, is_disk_full
+from msg2.server.schemas import ID_PATTERN
+from msg2.server.workspace import NotFoundError
+
+
+def explain_error(error: Exception) -> tuple[int, InputError]:
+    """Return the status of an error, and what to say of it; of what is in nobody's hands, 500 and no more."""
+    match error:
+        case InputError() | OSError() if is_disk_full(error):
+            return 507, disk_full_error()
+        case InputError():
+            return 404 if isinstance(error, NotFoundError) else 429 if isinstance(error, QueueFullError) else 400, error
+        case RequestValidationError() | ValidationError():  # the first of the complaints: where, and what
+            first = error.errors()[0]
+            wrong_id = first["type"] == "string_pattern_mismatch" and first["ctx"]["pattern"] == ID_PATTERN
+            what = "is no id: an id has 32 characters, 0 to 9 and a to f" if wrong_id else first["msg"]
+            return 422, InputError(what, where=".".join(map(str, first["loc"])) or None)
+        case HTTPException():
+            return error.status_code, InputError(error.detail)
+        case CallCancelledError():
+            return 503, InputError("the server is ending")
+    return 500, InputError("msg2 has failed at this, its log says why")
