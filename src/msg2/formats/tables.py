@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 _NO_SEPARATORS = {" ": "spaces", ":": "colons"}
 _BOM = b"\xef\xbb\xbf"
-_BYTES_AT_ONCE = 1 << 20
+_BYTES_AT_ONCE = 1 << 16  # larger pieces are fresh memory each time, which takes longer than the search
 _FEW_LINES = 3  # text with fewer lines is not given to Arrow: there is nothing to gain, or a line without an end
 
 HeaderTest: TypeAlias = Callable[[Sequence[str]], bool]  # could these cells be a header? That decides the separator
@@ -307,11 +307,13 @@ def _are_cells_quoted(stream: IO[bytes], separator: str) -> bool | None:
     quote_count, row_count, budget = 0, 0, getattr(stream, "budget", None)
     stream.readline()  # the header
     while part := stream.read(_BYTES_AT_ONCE) + stream.readline():
-        row_count += part.count(b"\n")
         if budget is not None:
+            row_count += part.count(b"\n")
             budget.require(rows=row_count)
         if b"\0" in part:
             return None
+        if b'"' not in part:
+            continue
         characters = np.frombuffer(b"\n" + part + b"\n", np.uint8)
         quotes = np.flatnonzero(characters == ord('"'))
         opening, closing = quotes[quote_count % 2 :: 2], quotes[1 - quote_count % 2 :: 2]

@@ -73,7 +73,7 @@ def parse_numbers(
         elif column.dtype.kind == "M":
             raise InputError(f"the {role} {str(column.data[-1])!r} is not a number")
         else:
-            values, missing = column.data.astype(np.float64), np.ma.getmaskarray(column)
+            values, missing = column.data.astype(np.float64, copy=False), np.ma.getmaskarray(column)
             written = {unit} if values.any() else set()
         if not np.isfinite(values[~missing] if missing.any() else values).all():
             raise InputError(f"the {role} {values[code][-1]} is not a finite number")
