@@ -24,7 +24,7 @@ from msg2.server import dataset_functions, graph_functions, schemas
 from msg2.server.jobs import JobQueueDep
 from msg2.server.sandbox import JsonObject, NamedFile
 from msg2.server.schemas import DatasetRecord, GraphRecord, QueryText, RecordId, TablePreviewResponse
-from msg2.server.workspace import Workspace, WorkspaceDep, new_dataset, new_graph, new_upload, update_record
+from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDep, new_dataset, new_graph, new_upload, update_record
 
 datasets = APIRouter(prefix="/api", tags=["data"])
 
@@ -185,9 +185,14 @@ def upload_graph(file: UploadedFile, name: schemas.FileName, workspace: Workspac
 @graphs.post("/drawn", status_code=201)
 def save_drawn_graph(request: schemas.DrawRequest, workspace: WorkspaceDep) -> GraphRecord:
     """Keep a graph that was drawn by hand, in the place of an earlier one where it replaces that."""
-    record = new_graph("drawn") if request.replaces is None else workspace.graphs.get(request.replaces)
-    require(record.kind == "drawn", "only a graph that was drawn by hand can be replaced", hint="keep it as a new one")
-    return workspace.add_graph(record, graph_functions.save_drawn_graph, request.graph)
+    save, graph, save_id = graph_functions.save_drawn_graph, request.graph, request.save_id
+    if request.replaces is None:
+        return workspace.add_graph(new_graph("drawn", save_id=save_id), save, graph)
+    kind, hint = workspace.graphs.get(request.replaces).kind, "keep it as a new one"
+    require(kind == "drawn", "only a graph that was drawn by hand can be replaced", hint=hint)
+    require(request.version is not None, "needs the version of the graph that it replaces", where="version")
+    with workspace.changing_graph(request.replaces, request.version) as record:
+        return workspace.add_graph(update_record(record, save_id=save_id), save, graph)
 
 
 @graphs.post("/merged", status_code=201)
@@ -208,8 +213,10 @@ def get_graph(id: RecordId, workspace: WorkspaceDep, jobs: JobQueueDep) -> Graph
 @graphs.patch("/work/{id}")
 def rename_graph(id: RecordId, request: schemas.RenameRequest, workspace: WorkspaceDep) -> GraphRecord:
     """Give a graph a name."""
-    workspace.graph_file(id)  # a job that runs writes its record itself
-    return workspace.graphs.put(update_record(workspace.graphs.get(id), title=request.title.strip()))
+    with workspace.changing_graph(id, request.version) as record:
+        if record.state != "done":  # a job that runs writes its record itself
+            raise NotFoundError("the graph is not there yet")
+        return workspace.graphs.put(update_record(record, title=request.title.strip()))
 
 
 @graphs.get("/work/{id}/view")

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import re
@@ -26,7 +27,7 @@ from msg2.errors import InputError
 from msg2.files import write_whole
 from msg2.server import dataset_functions, graph_functions
 from msg2.server.dataset_functions import Dataset
-from msg2.server.sandbox import JsonObject, NamedFile, Sandbox
+from msg2.server.sandbox import JsonObject, KeyedLocks, NamedFile, Sandbox, is_transient
 from msg2.server.schemas import DatasetRecord, GraphRecord, ReadSettings, RunRecord, UploadQuery
 from msg2.server.settings import ServerSettings
 
@@ -46,6 +47,14 @@ class NotFoundError(InputError):
 
 class UnreadableRecordError(NotFoundError):
     """What is kept under this id is no record."""
+
+
+class ConflictError(InputError):
+    """Somebody else has changed what a change rests on; `current` is what there is now."""
+
+    def __init__(self, what: str, where: str, hint: str, current: JsonObject) -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.current = current
 
 
 def new_id() -> str:
@@ -108,7 +117,9 @@ class RecordStore(Generic[Record]):
             return self._kind.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             raise NotFoundError("there is nothing of this name, it may have been removed") from None
-        except (OSError, ValidationError):
+        except (OSError, ValidationError) as error:
+            if is_transient(error):  # it is there, and can be read again in a moment
+                raise
             where = f"{self.root.name}/{id}/{_RECORD_FILE}"
             raise UnreadableRecordError("is no record that can be read", where=where) from None
 
@@ -169,6 +180,8 @@ class Workspace:
             self.runs = RecordStore(settings.folder / "runs", RunRecord)
             undo.pop_all()
         self.sandbox = Sandbox(settings)
+        self.graph_locks = KeyedLocks()
+        """Of graphs: one change after the other."""
         self._scratch = settings.folder / "scratch"
         delete_leftovers(self._scratch)
 
@@ -228,6 +241,18 @@ class Workspace:
         with self.graphs.new_folder(graph.id) as folder:
             result = self.sandbox.call(function, *arguments, folder)
         return self.graphs.put(update_record(graph, **result.value, remarks=result.messages))
+
+    @contextmanager
+    def changing_graph(self, id: str, version: int | None) -> Iterator[GraphRecord]:
+        """Read the record of a graph that nobody else changes until the end of the block, as its next version."""
+        with self.graph_locks[id]:
+            record = self.graphs.get(id)
+            if version is not None and version != record.version:
+                kept = json.loads(self.graph_file(id).read_bytes())
+                current: JsonObject = {**record.model_dump(include={"version", "save_id", "title"}), "graph": kept}
+                hint = "load it again, or keep yours as a new graph"
+                raise ConflictError("somebody else has changed this graph", record.title or record.task, hint, current)
+            yield update_record(record, version=record.version + 1)
 
     def graph_file(self, id: str, name: str = graph_functions.GRAPH_FILE) -> Path:
         """Return the path of a file of a graph."""
