@@ -51,7 +51,9 @@ def test_a_drawing_is_kept_and_replaced(client: TestClient) -> None:
 def test_a_bad_replacement_leaves_the_drawing_as_it_was(client: TestClient) -> None:
     first = drawn(client, A, "Ann")
     before = client.get(f"/api/work/{first['id']}/as/json").content
-    refused(client.post("/api/drawn", json={"graph": {"format": "msg2.graph/1"}, "replaces": first["id"], "version": 0}))
+    refused(
+        client.post("/api/drawn", json={"graph": {"format": "msg2.graph/1"}, "replaces": first["id"], "version": 0})
+    )
     assert client.get(f"/api/work/{first['id']}/as/json").content == before
     assert client.get(f"/api/work/{first['id']}").json() == first
 

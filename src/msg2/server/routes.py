@@ -3,6 +3,7 @@
 The name of an uploaded file never becomes a path. Nothing is kept of a question.
 """
 
+import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import asdict
 from functools import partial
@@ -24,7 +25,7 @@ from msg2.server import dataset_functions, graph_functions, schemas
 from msg2.server.jobs import JobQueueDep
 from msg2.server.sandbox import JsonObject, NamedFile
 from msg2.server.schemas import DatasetRecord, GraphRecord, QueryText, RecordId, TablePreviewResponse
-from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDep, new_dataset, new_graph, new_upload, update_record
+from msg2.server.workspace import Workspace, WorkspaceDep, new_dataset, new_graph, new_upload, update_record
 
 datasets = APIRouter(prefix="/api", tags=["data"])
 
@@ -41,6 +42,8 @@ async def _save_body(request: Request, workspace: WorkspaceDep) -> AsyncIterator
             with (folder / "body").open("wb") as file:
                 async for chunk in request.stream():
                     file.write(chunk)
+                file.flush()
+                os.fsync(file.fileno())
         except ClientDisconnect:
             raise InputError("the upload broke off") from None
         yield folder / "body"
@@ -214,8 +217,8 @@ def get_graph(id: RecordId, workspace: WorkspaceDep, jobs: JobQueueDep) -> Graph
 def rename_graph(id: RecordId, request: schemas.RenameRequest, workspace: WorkspaceDep) -> GraphRecord:
     """Give a graph a name."""
     with workspace.changing_graph(id, request.version) as record:
-        if record.state != "done":  # a job that runs writes its record itself
-            raise NotFoundError("the graph is not there yet")
+        workspace.graph_file(id)
+        require(record.state == "done", "the graph is not there yet")  # a job that runs writes its record itself
         return workspace.graphs.put(update_record(record, title=request.title.strip()))
 
 

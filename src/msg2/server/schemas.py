@@ -211,7 +211,7 @@ SaveId: TypeAlias = Annotated[str, Field(max_length=100)]
 
 
 class DrawRequest(StrictModel):
-    """A graph to be laid out, or to be kept; `replaces` a drawn one that is kept already, of the version that it has."""
+    """A graph to be laid out, or to be kept; `replaces` a drawn one that is kept, of that `version`."""
 
     graph: GraphDocument
     replaces: RecordId | None = None

@@ -24,7 +24,7 @@ from fastapi import Depends, Request
 from pydantic import ValidationError
 
 from msg2.errors import InputError
-from msg2.files import write_whole
+from msg2.files import lock, sync_folder, write_whole
 from msg2.server import dataset_functions, graph_functions
 from msg2.server.dataset_functions import Dataset
 from msg2.server.sandbox import JsonObject, KeyedLocks, NamedFile, Sandbox, is_transient
@@ -93,6 +93,7 @@ class RecordStore(Generic[Record]):
         folder = self.folder(id)
         is_new = not folder.exists()
         folder.mkdir(exist_ok=True)
+        sync_folder(self.root)
         try:
             yield folder
         except BaseException:
@@ -134,6 +135,7 @@ class RecordStore(Generic[Record]):
         self.get(id)
         doomed = self.root / f"{_REMOVED_PREFIX}{new_id()}"
         self.folder(id).rename(doomed)
+        sync_folder(self.root)
         shutil.rmtree(doomed, ignore_errors=True)
 
 
@@ -155,16 +157,11 @@ def lock_folder(folder: Path) -> IO[bytes]:
         lock_file = (folder / _LOCK_FILE).open("ab")
     except OSError as error:
         raise InputError(f"cannot be written to ({error.strerror})", where=folder) from None
-    try:
-        import fcntl
-
-        fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:  # Windows: two servers are not told apart
-        pass
-    except OSError:
-        lock_file.close()
+    with ExitStack() as undo:
+        undo.push(lock_file)
         hint = "end it, or choose another --folder"
-        raise InputError("another msg2 serve is using this folder", where=folder, hint=hint) from None
+        lock(lock_file.fileno(), folder, "another msg2 serve is using this folder", hint)
+        undo.pop_all()
     return lock_file
 
 
