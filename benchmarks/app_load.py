@@ -8,7 +8,8 @@ accepted, a dataset, a job, a graph, an event of a run, is there in the end, and
 no success is one sentence; none is a failure of the server, but for 503 (it is ending) and 507 (the disk is full).
 
 With `--strangers N`, the server may open 1,024 files. N connections without a token send half a head each and are
-opened again when they are closed, and 24 others send cookies that are slow to parse. What counts is how long clients wait.
+opened again when they are closed, and 24 others send cookies that are slow to parse. What counts is how long clients
+wait.
 """
 
 from __future__ import annotations

@@ -125,10 +125,15 @@ class ZipEntry:
             members = _list_members(packed, shown, MAX_BYTES, MAX_FILES)
         files = {member.filename: member for member in members if not _HIDDEN.search(member.filename)}
         require(files, "is an empty archive", where=shown)
-        size = len(archive) if isinstance(archive, bytes) else archive.stat().st_size
-        UnpackingBudget(shown, size).require(unpacked=sum(member.file_size for member in files.values()))
         root = ZipEntry(archive, shown, files)
+        root.unpacking_budget.require(unpacked=sum(member.file_size for member in files.values()))
         return root.entries[0] if len(root.entries) == 1 else root
+
+    @cached_property
+    def unpacking_budget(self) -> UnpackingBudget:
+        """What all of the archive may hold, by its size."""
+        size = len(self.archive) if isinstance(self.archive, bytes) else self.archive.stat().st_size
+        return UnpackingBudget(self.shown, size)
 
     @cached_property
     def entries(self) -> list[ZipEntry]:
