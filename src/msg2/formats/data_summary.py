@@ -206,7 +206,7 @@ def summarize_task(task: Task) -> TaskSummary:
         steps=len(task.steps),
         segments=task.labels,
         coverage=sum(present) / max(1, len(task) * len(task.steps)),
-        videos_with_step={step: videos / max(1, len(task)) for step, videos in zip(task.steps, present, strict=True)},
+        videos_with_step=dict(zip(task.steps, (np.array(present) / max(1, len(task))).tolist(), strict=True)),
         timed_videos=len(last_ends),
         narrated_videos=narrated,
         repeats=int(repeats.sum()),
