@@ -131,3 +131,13 @@ def test_what_the_run_cannot_be_made_of(msg2: Msg2, graph: Path, tmp_path: Path)
     assert msg2("watch", graph, "--overlap", "start").code == 2
     assert msg2("watch", graph, "--threshold", 0.5, "--alarm-cost", 1).code == 2
     assert msg2("watch", tmp_path / "none.json").complaint
+
+
+def test_a_byte_that_is_no_text_is_answered_and_the_watch_goes_on(
+    msg2: Msg2, graph: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = io.TextIOWrapper(io.BytesIO(b'{"did": "\xff"}\n\xef\xbb\xbf{"did": "whisk"}\n'), "utf-8")
+    monkeypatch.setattr("sys.stdin", told)
+    _, wrong, right = map(json.loads, msg2("watch", graph).out.splitlines())
+    assert (wrong["error"], wrong["line"]) == ("the line is no JSON", 1)
+    assert "error" not in right

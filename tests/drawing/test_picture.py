@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import re
+import time
 import zlib
 from itertools import pairwise
 from pathlib import Path
@@ -94,6 +95,28 @@ def test_the_font_size(coffee: SubtaskGraph, tmp_path: Path) -> None:
     assert min(found[0]) == 7
     ratio = size_in_points(large)[0] / size_in_points(small)[0]
     assert ratio == pytest.approx(2, rel=0.15)
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="this system has no time zone of a process")
+def test_a_pdf_does_not_depend_on_the_time_zone(
+    coffee: SubtaskGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = set()
+    try:
+        for zone in ("UTC", "Asia/Tokyo", "America/St_Johns"):
+            monkeypatch.setenv("TZ", zone)
+            time.tzset()
+            written.add(coffee.show(tmp_path / "graph.pdf").read_bytes())
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    (content,) = written
+    start = int(content.rpartition(b"startxref\n")[2].split()[0])
+    offsets = re.findall(rb"(\d{10}) 00000 n", content[start:])
+    assert content[start:].startswith(b"xref")
+    assert [content[int(at) :].split(maxsplit=1)[0] for at in offsets] == [
+        b"%d" % n for n in range(1, len(offsets) + 1)
+    ]
 
 
 def test_a_pdf_holds_text_and_no_date(coffee: SubtaskGraph, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -147,4 +148,15 @@ def test_broken_files(folder: Path) -> None:
 def test_a_reader_that_crashes_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(procel, "_READER", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
     with pytest.raises(InputError, match=r"data.mat: is broken MATLAB data \(its reader has crashed\)"):
+        read(folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such limit")
+def test_no_reader_crashes_where_a_limit_of_memory_holds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    savemat(folder / "data.mat", content())
+    program = "import sys, msg2; print(len(msg2.read(sys.argv[1])))"
+    limited = ["bash", "-c", 'ulimit -v 2000000; exec "$0" "$@"', sys.executable, "-c", program, str(folder)]
+    assert subprocess.run(limited, capture_output=True, text=True, check=False).stderr == ""
+    monkeypatch.setattr(procel, "_READER", "raise MemoryError")
+    with pytest.raises(InputError, match=r"data.mat: cannot be read as MATLAB data: there is not enough memory"):
         read(folder)

@@ -75,6 +75,15 @@ def test_json_lines(tmp_path: Path) -> None:
     assert one == Task("one", ["a"], [Video("v", [Segment("a")])])
 
 
+def test_parquet_with_columns_that_are_lists_and_are_not_used(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = {"video": ["v", "v"], "step": ["a", "b"], "tags": [["x"], ["y", "z"]], "more": [{"step": "q"}] * 2}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "x.parquet")
+    assert [segment.step for segment in read(tmp_path / "x.parquet").videos[0].segments] == ["a", "b"]
+
+
 def test_parquet(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")

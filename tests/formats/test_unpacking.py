@@ -17,6 +17,7 @@ import pytest
 from scipy.io import savemat
 
 import msg2
+from benchmarks import hostile_files
 from msg2.errors import InputError
 from msg2.formats import archives, read_all, read_graph, source
 
@@ -177,3 +178,19 @@ def test_a_folder_of_many_files_is_recognised_by_some_of_them(tmp_path: Path, mo
     assert sum(len(file.head) for file in folder.files) <= 300 * source.SHORT_HEAD_BYTES
     (tmp_path / "zzz.csv").write_text("video,step\nv,a\n")  # one of its kind is found among many of another
     assert read_all(tmp_path)[0].steps == ("a",)
+
+
+SLOW_TO_MAKE = ("film with a slow clock", "Parquet, bytes of a fixed length in many rows", "a million names")
+
+
+@pytest.mark.parametrize(
+    "what", [pytest.param(name, marks=pytest.mark.slow if name in SLOW_TO_MAKE else ()) for name in hostile_files.BOMBS]
+)
+def test_bombs_take_little_memory_and_time(what: str) -> None:
+    name, make = hostile_files.BOMBS[what]
+    status, seconds, megabytes, said = hostile_files.read_bomb(name, make())
+    assert status == (0 if what in hostile_files.READABLE else 1), said
+    assert len(said.splitlines()) <= 2
+    assert "Traceback" not in said
+    assert megabytes <= hostile_files.MOST_MEGABYTES
+    assert seconds <= 4 * hostile_files.MOST_SECONDS  # of computing, where others share the machine

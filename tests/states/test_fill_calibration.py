@@ -106,3 +106,9 @@ def test_what_it_says() -> None:
     assert str(FillCalibration((0.0,), (0.0,), 300, 40, 0.031, informative=True)) == (
         "confidences from 300 hidden labels, calibration error 3.1%"
     )
+
+
+def test_a_calibration_that_is_nested_deeply_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "calibration.json").write_text('{"scores": ' + "[" * 200_000)
+    with pytest.raises(InputError, match=r"calibration.json: is damaged"):
+        read_calibration(tmp_path)

@@ -58,7 +58,8 @@ def watch(
             confusion=confusion, window=window, log=save,
         )  # fmt: skip
     _print_answer({"limitations": assistant.limitations(), **answer_event(assistant, {"ask": True}, k)})
-    for number, line in enumerate(sys.stdin or (), start=1):  # there is none where a daemon has closed it
+    lines = () if sys.stdin is None else getattr(sys.stdin, "buffer", sys.stdin)  # a daemon may have closed it
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
@@ -69,9 +70,10 @@ def watch(
         _print_answer(answer)
 
 
-def _parse(line: str) -> object:
+def _parse(line: bytes | str) -> object:
     try:
-        return cast(object, json.loads(line.removeprefix("\ufeff")))
+        text = line if isinstance(line, str) else line.decode("utf-8")
+        return cast(object, json.loads(text.removeprefix("\ufeff")))
     except (ValueError, RecursionError):
         raise InputError("the line is no JSON", hint='an event is such as {"did": "whisk", "at": 12.3}') from None
 

@@ -40,6 +40,7 @@ _SMALLEST_PRINT = 6.0  # points below which print is hard to read
 _one_at_a_time = threading.Lock()  # Graphviz keeps its state in globals
 
 _PNG_HEAD = 33  # bytes of a PNG before the first chunk that may be another one: its signature and its header
+_PDF_OFFSET = re.compile(rb"\d{10}(?= 00000 n)|(?<=startxref\n)\d+")
 _PDF_DATE = re.compile(rb"/CreationDate \([^)]*\)")
 _HEAD = re.compile(r"\A.*?(?=<svg)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
@@ -289,8 +290,15 @@ def _render_png(dot: str, options: PictureOptions) -> bytes:
 
 def _render_pdf(dot: str, _: PictureOptions) -> bytes:
     """The diagram of `dot` as a PDF of one page of its size, without a date: the same graph gives the same bytes."""
-    # What stands at which byte is listed in the file, so that nothing may move.
-    return _PDF_DATE.sub(lambda date: b" " * len(date[0]), _render(dot, "pdf", margin="0"))
+    content = _render(dot, "pdf", margin="0")
+    if not (date := _PDF_DATE.search(content)):
+        return content
+
+    def move(offset: re.Match[bytes]) -> bytes:  # what stands at which byte is listed behind; dates differ in length
+        at = int(offset[0])
+        return b"%0*d" % (len(offset[0]), at - len(date[0]) if at > date.start() else at)
+
+    return content[: date.start()] + _PDF_OFFSET.sub(move, content[date.end() :])
 
 
 def _width_scale(dot: str) -> float:

@@ -22,7 +22,7 @@ from typing import IO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from msg2.errors import InputError, require
-from msg2.files import temporary_path
+from msg2.files import sync_folder, temporary_path
 from msg2.text import short_repr
 
 RATIO = 100
@@ -125,10 +125,15 @@ class ZipEntry:
             members = _list_members(packed, shown, MAX_BYTES, MAX_FILES)
         files = {member.filename: member for member in members if not _HIDDEN.search(member.filename)}
         require(files, "is an empty archive", where=shown)
-        size = len(archive) if isinstance(archive, bytes) else archive.stat().st_size
-        UnpackingBudget(shown, size).require(unpacked=sum(member.file_size for member in files.values()))
         root = ZipEntry(archive, shown, files)
+        root.unpacking_budget.require(unpacked=sum(member.file_size for member in files.values()))
         return root.entries[0] if len(root.entries) == 1 else root
+
+    @cached_property
+    def unpacking_budget(self) -> UnpackingBudget:
+        """What all of the archive may hold, by its size."""
+        size = len(self.archive) if isinstance(self.archive, bytes) else self.archive.stat().st_size
+        return UnpackingBudget(self.shown, size)
 
     @cached_property
     def entries(self) -> list[ZipEntry]:
@@ -169,6 +174,8 @@ def extract_zip(archive: Path, folder: Path, *, max_bytes: int = MAX_BYTES, max_
                 if stat.S_ISLNK(member.external_attr >> 16):
                     raise InputError(f"holds {short_repr(str(path))}, which is a link", where=archive)
             packed.extractall(content, members)
+        for path in content.rglob("*"):
+            sync_folder(path)  # or the file
         entries = list(content.iterdir())
         (entries[0] if len(entries) == 1 and entries[0].is_dir() else content).rename(folder)
     finally:

@@ -178,8 +178,8 @@ def summarize_task(task: Task) -> TaskSummary:
     """The facts of one task."""
     columns = task.columns
     count = np.bincount(columns.video, minlength=len(task))
-    shown = np.zeros((len(task), len(task.steps)), np.bool_)
-    shown[columns.video, columns.step] = True
+    width = max(1, len(task.steps))
+    shown_video, shown_step = np.divmod(np.unique(columns.video * np.int64(width) + columns.step), width)
     is_timed, narrated = np.full(len(task), columns.is_timed), 0
     if not task.is_columnar:
         is_timed = np.array([video.is_timed for video in task], np.bool_)
@@ -198,15 +198,15 @@ def summarize_task(task: Task) -> TaskSummary:
     start, end = columns.start[timed], columns.end[timed]
     first_labels = np.flatnonzero(np.diff(columns.video[timed], prepend=-1))
     last_ends = np.maximum.reduceat(end, first_labels) if len(first_labels) else end
-    present = shown.sum(axis=0).tolist()
-    repeats = count - shown.sum(axis=1)
+    present = np.bincount(shown_step, minlength=len(task.steps)).tolist()
+    repeats = count - np.bincount(shown_video, minlength=len(task))
     facts = TaskSummary(
         task=task.name,
         videos=len(task),
         steps=len(task.steps),
         segments=task.labels,
         coverage=sum(present) / max(1, len(task) * len(task.steps)),
-        videos_with_step={step: videos / max(1, len(task)) for step, videos in zip(task.steps, present, strict=True)},
+        videos_with_step=dict(zip(task.steps, (np.array(present) / max(1, len(task))).tolist(), strict=True)),
         timed_videos=len(last_ends),
         narrated_videos=narrated,
         repeats=int(repeats.sum()),

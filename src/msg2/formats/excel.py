@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from io import BytesIO
-from pathlib import Path
+from itertools import islice
 from zipfile import ZipFile
+
+import numpy as np
 
 from msg2.errors import InputError
 from msg2.formats.archives import ZipEntry
@@ -25,6 +27,7 @@ _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/o
 _RELATIONS = f'<Relationships><Relationship Type="{_OFFICE}" Target="xl/workbook.xml"/></Relationships>'
 _MAX_COLUMNS = 16_384  # of a sheet, by the format
 _MAX_CELLS = 20_000_000  # cells of a sheet, empty ones between others included: so many take memory
+_MAX_FORMATS, _MAX_FORMAT = 10_000, 300  # of their own that a workbook has, and characters of one; Excel takes 255
 
 
 def read_sheets(archive: ZipEntry) -> Iterator[tuple[str, list[tuple[int, list[str]]]]]:
@@ -47,7 +50,7 @@ def read_sheets(archive: ZipEntry) -> Iterator[tuple[str, list[tuple[int, list[s
         for name in workbook.sheet_names:
             if not (content := parts.get(paths.get(name, ""), b"")):  # a sheet may also be a chart
                 continue
-            _check_size(content, archive.shown)
+            _check_size(content, parts.get("xl/sharedStrings.xml", b""), archive)
             short = set(_cells_without_seconds(content, parts.get("xl/styles.xml", b"")))
             rows = workbook.get_sheet_by_name(name).to_python(skip_empty_area=False)
             texts = (
@@ -67,28 +70,35 @@ def read_sheets(archive: ZipEntry) -> Iterator[tuple[str, list[tuple[int, list[s
 
 def _attributes(element: str, content: bytes) -> Iterator[dict[str, str]]:
     """The attributes of all elements of a name."""
-    for match in re.finditer(rf"<(?:\w+:)?{element}\b([^>]*)".encode(), content):
+    for match in re.finditer(rf"<(?:\w+:)?{element}\b([^>]{{0,5000}})".encode(), content):
         yield dict(re.findall(r'([\w:]+)\s*=\s*["\']([^"\']*)["\']', match[1].decode("utf-8", "replace")))
 
 
 def _cells_without_seconds(content: bytes, styles: bytes) -> Iterator[tuple[int, int]]:
     """Row and column, from 1, of the cells that show hours and minutes only."""
     formats = set(_HOURS_AND_MINUTES)
-    for format in _attributes("numFmt", styles):
-        shown = _LITERAL.sub("", format.get("formatCode", "").partition(";")[0]).lower()
+    for format in islice(_attributes("numFmt", styles), _MAX_FORMATS):
+        shown = _LITERAL.sub("", format.get("formatCode", "")[:_MAX_FORMAT].partition(";")[0]).lower()
         if "h" in shown and not {"s", "d", "y"} & set(shown):
             formats.add(format.get("numFmtId", ""))
-    used = re.sub(rb"(?s).*<(?:\w+:)?cellXfs\b", b"", styles)
+    used = re.split(rb"<(?:\w+:)?cellXfs\b", styles)[-1]
     if short := {str(number) for number, xf in enumerate(_attributes("xf", used)) if xf.get("numFmtId") in formats}:
         yield from (_position(cell.get("r", "")) for cell in _attributes("c", content) if cell.get("s") in short)
 
 
-def _check_size(content: bytes, path: Path) -> None:
-    """Refuse a sheet whose last cell lies so far out that the empty ones before it would fill the memory."""
+def _check_size(content: bytes, shared: bytes, archive: ZipEntry) -> None:
+    """Refuse a sheet that would fill the memory: by empty cells before a last one far out, or texts that come often."""
     cells = [_position(match.decode()) for match in re.findall(rb'\br="([A-Z]{0,9}\d{1,9})"', content)]
     rows, columns = max((row for row, _ in cells), default=0), max((column for _, column in cells), default=0)
     if columns > _MAX_COLUMNS or rows * columns > _MAX_CELLS:
-        raise InputError("has a cell beyond the last column or row that msg2 reads", where=path)
+        raise InputError("has a cell beyond the last column or row that msg2 reads", where=archive.shown)
+    starts = [match.start() for match in re.finditer(rb"<(?:[^<>\s/:]+:)?si\b", shared)]
+    lengths = np.diff(np.array([*starts, len(shared)]))  # of the shared texts, tags included
+    values = re.findall(rb"<(?:[^<>\s/:]+:)?v\b[^<>]*>\s*(\d{1,9})", content)
+    shown = np.array([int(value) for value in values if int(value) < len(lengths)], np.int64)
+    hidden = content.count(b"&#") + content.count(b"<![CDATA[") + content.count(b"<!--")  # numbers in another guise
+    texts = int(lengths[shown].sum()) + hidden * int(lengths.max(initial=0))
+    archive.unpacking_budget.require(unpacked=texts, rows=rows * columns)
 
 
 def _position(reference: str) -> tuple[int, int]:

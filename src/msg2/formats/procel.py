@@ -14,6 +14,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import IO, Any
 
 from msg2.errors import InputError, errors_at, require
@@ -111,6 +112,7 @@ _COMPRESSED = 15  # the type of an element that is packed; its data is a zlib st
 _CHUNK = 64 * 1024
 _SECONDS = 120  # a file takes a few
 _ADDRESS_SPACE = 4 << 30  # bytes of the process that reads: what a broken file claims to hold is not made room for
+_NO_MEMORY = 3  # the exit status of that process where there is not enough
 _READER = "from msg2.formats.procel import print_variables; print_variables()"
 
 
@@ -128,6 +130,8 @@ def read_variables(file: Source, needed: Sequence[str], others: Sequence[str] = 
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise InputError(f"takes more than {_SECONDS} seconds to read as MATLAB data", where=file.path) from None
+    no_memory = ran.returncode == _NO_MEMORY or b"MemoryError" in ran.stderr or b"Cannot allocate" in ran.stderr
+    require(not no_memory, "cannot be read as MATLAB data: there is not enough memory", where=file.path)
     require(ran.returncode == 0, "is broken MATLAB data (its reader has crashed)", where=file.path)
     answer = json.loads(ran.stdout)
     if "error" in answer:
@@ -147,13 +151,16 @@ def print_variables() -> None:
     if sys.platform == "linux":
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
+        with suppress(ValueError):  # a stricter limit holds already
+            resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
     try:
         with Source.at(path).open_binary() as stream:
             content = loadmat(stream)
         variables = {name: _to_plain(content[name]) for name in names if name in content}
         names = sorted(name for name in content if not name.startswith("__"))
         answer: dict[str, object] = {"variables": variables, "names": names}
+    except MemoryError:
+        sys.exit(_NO_MEMORY)
     except Exception as error:  # broken files raise almost anything in there
         answer = {"error": str(error) or type(error).__name__}
     sys.stdout.write(json.dumps(answer))

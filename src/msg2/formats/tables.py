@@ -412,10 +412,12 @@ def _read_parquet(source: Source, wanted: Wanted) -> tuple[list[str], dict[str, 
     with source.open_binary() as stream:
         try:
             file = parquet.ParquetFile(stream)
-            texts = [column.name for column in file.schema if column.physical_type == "BYTE_ARRAY"]
+            plain = [column for column in file.schema if column.path == column.name]  # what is nested is not read
+            texts = [column.name for column in plain if column.physical_type == "BYTE_ARRAY"]
+            width = sum(column.length for column in plain if column.name in wanted and column.length > 0)
             # Not the sizes of the columns: to ask for a broken column ends the process (pyarrow 26).
             groups = (file.metadata.row_group(group) for group in range(file.metadata.num_row_groups))
-            unpacked = sum(group.total_byte_size for group in groups)
+            unpacked = sum(group.total_byte_size for group in groups) + width * file.metadata.num_rows
             source.unpacking_budget.require(rows=file.metadata.num_rows // COLUMN_ROWS_PER_ROW, unpacked=unpacked)
             # A text that is there often is held once.
             file = parquet.ParquetFile(stream, metadata=file.metadata, read_dictionary=texts)

@@ -76,6 +76,7 @@ def feed_parser(
     """Let a parser with its handlers read a file, or what is left of it in some pieces."""
     fed = 0
     parser.EntityDeclHandler = parser.ExternalEntityRefHandler = _refuse_entity
+    parser.AttlistDeclHandler = _refuse_default
     try:
         with source.open_binary() as stream:
             for chunk in pieces(stream):
@@ -101,6 +102,12 @@ def _require_short(length: int) -> None:
 def _refuse_entity(name: str, *details: object) -> NoReturn:
     what = f"defines the entity {short_repr(str(name))}, which may be anything"
     raise InputError(what, hint="msg2 reads no XML with entities of its own; write out what they stand for")
+
+
+def _refuse_default(element: str, attribute: str, kind: str, default: str | None, required: bool) -> None:
+    if default is not None:  # which every such element would get, however long it is
+        what = f"gives <{short_repr(element)}> a default for {short_repr(attribute)}"
+        raise InputError(what, hint="msg2 reads no XML with defaults of its own; write the attributes out")
 
 
 def parse_children(source: Source, handle: Callable[[Element], object]) -> None:

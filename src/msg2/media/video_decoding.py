@@ -239,8 +239,9 @@ def encode_frames(
     image_indices: list[int] = []
 
     def distinct_images() -> Iterator[Image]:
-        latest, index = None, -1
+        latest, index, budget = None, -1, Source.at(path).unpacking_budget
         for frame in sample_frames(path, options):
+            budget.require(unpacked=4 * encoder.width * len(times))  # a broken clock may tell of any number of hours
             new = frame.image is not latest
             latest, index = frame.image, index + new
             times.append(frame.seconds)
