@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi import Path as PathParameter
 from starlette.requests import ClientDisconnect
 
-from msg2.drawing import SUFFIXES
+from msg2.drawing import PROCEDURE_SUFFIXES, SUFFIXES
 from msg2.drawing.dot import DOT_RENDERERS
 from msg2.errors import InputError, require
 from msg2.formats.registry import WRITERS
@@ -161,6 +161,7 @@ def download_directly_follows(
 graphs = APIRouter(prefix="/api", tags=["work"])
 questions = APIRouter(prefix="/api", tags=["questions"])
 
+_ProcedureFormat: TypeAlias = Annotated[str, format_parameter(PROCEDURE_SUFFIXES)]
 _GraphFormat: TypeAlias = Annotated[str, format_parameter(SUFFIXES)]
 
 
@@ -243,6 +244,34 @@ def download_graph(id: RecordId, format: _GraphFormat, workspace: WorkspaceDep) 
     """The graph in a format of `msg2 show`; where that takes several files, a ZIP archive of them."""
     file = workspace.graph_file(id)
     return export_response(workspace, format, SUFFIXES, "graphs", graph_functions.export_graph, file)
+
+
+@graphs.get("/work/{id}/procedure")
+def get_procedure(id: RecordId, workspace: WorkspaceDep) -> schemas.ProcedureResponse:
+    """The written procedure of a graph, to be edited."""
+    record = workspace.graphs.get(id)
+    arguments = workspace.graph_file(id), workspace.recordings(record)
+    described = workspace.sandbox.call(graph_functions.describe_procedure, *arguments).value
+    return schemas.ProcedureResponse.model_validate({**described, "version": record.version})
+
+
+@graphs.put("/work/{id}/procedure")
+def save_texts(
+    id: RecordId, request: schemas.SaveTextsRequest, workspace: WorkspaceDep
+) -> schemas.ProcedureResponse:
+    """Change the texts of a written procedure: what to do, what to be careful about, who has reviewed it."""
+    with workspace.changing_graph(id, request.version) as record:
+        workspace.sandbox.call(graph_functions.save_texts, workspace.graph_file(id), request.texts)
+        workspace.graphs.put(record)
+    return get_procedure(id, workspace)
+
+
+@graphs.get("/work/{id}/procedure/as/{format}", response_class=Response, responses=DOWNLOAD_SCHEMA)
+def download_procedure(id: RecordId, format: _ProcedureFormat, workspace: WorkspaceDep) -> Response:
+    """The written procedure as a file; as `msg2 write`."""
+    arguments = workspace.graph_file(id), workspace.recordings(workspace.graphs.get(id))
+    export = graph_functions.export_procedure
+    return export_response(workspace, format, PROCEDURE_SUFFIXES, "procedures", export, *arguments)
 
 
 @questions.post("/infer")

@@ -59,7 +59,7 @@ def get_screen() -> Response:
     return get_static_file("index.html")
 
 
-for _address in ("/", "/data/{id}", "/graph/{id}", "/draw", "/draw/{id}", "/labels/{id}", "/follow/{id}"):
+for _address in ("/", "/data/{id}", "/graph/{id}", "/draw", "/draw/{id}", "/labels/{id}", "/follow/{id}", "/publish/{id}"):
     screens.get(_address)(get_screen)
 
 
@@ -76,6 +76,13 @@ def get_graph_page(id: RecordId, workspace: WorkspaceDep) -> Response:
     """The page of a graph, in a sandbox of the browser."""
     path = workspace.graph_file(id, PAGE_FILE)
     return FileResponse(path, media_type="text/html", headers={"Content-Security-Policy": _SANDBOX_POLICY})
+
+
+@screens.get("/procedure/{id}")
+def get_procedure_page(id: RecordId, workspace: WorkspaceDep) -> Response:
+    """The written procedure of a graph as a page of its own, in a sandbox of the browser."""
+    page = routes.download_procedure(id, "html", workspace)
+    return Response(page.body, media_type="text/html", headers={"Content-Security-Policy": _SANDBOX_POLICY})
 
 
 def create_app(workspace: Workspace) -> FastAPI:

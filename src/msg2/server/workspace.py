@@ -229,6 +229,12 @@ class Workspace:
             result = self.sandbox.call(function, *arguments, folder)
         return self.graphs.put(update_record(graph, **result.value, remarks=result.messages))
 
+    def recordings(self, graph: GraphRecord) -> graph_functions.Recordings:
+        """What a graph was learned from; None where nobody learned it, or the data was removed."""
+        with suppress(NotFoundError):
+            return None if graph.job is None else (self.dataset(graph.job.data), graph.job)
+        return None
+
     def graph_file(self, id: str, name: str = graph_functions.GRAPH_FILE) -> Path:
         """Return the path of a file of a graph."""
         path = self.graphs.folder(self.graphs.get(id).id) / name

@@ -121,6 +121,7 @@ async function changeElements(before, id) {
 function resultElements(work, choices, form) {
   const buttons = el("p", { className: "buttons" },
     link("Follow along", `/follow/${work.id}`, { className: "as-button main" }),
+    link("Publish", `/publish/${work.id}`, { className: "as-button" }),
     link("Change by hand", `/draw/${work.id}`, { className: "as-button" }),
     link("Open as a page of its own", `/page/${work.id}`, { className: "as-button", target: "_blank", rel: "noopener" }));
   const files = el("p", { className: "downloads" }, "Download: ", ...choices.graph_formats.map((format) =>
@@ -150,7 +151,7 @@ function relearnForm(work, choices, relearn) {
   const again = reportErrors(() => {
     const { data, task } = work.job;
     const told = Object.fromEntries(Object.keys(relations).map((kind) => [kind, ofKind(kind)]));
-    return relearn({ data, task, ...form.value(), ...told }, work.id);
+    return relearn({ data, task, replaces: work.id, ...form.value(), ...told }, work.id);
   });
 
   /** Try other rules; where they are refused, those from before stay. */
