@@ -6,13 +6,14 @@ import mimetypes
 import socket
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
+from html import escape
 from importlib import resources
 
 import uvicorn
 from anyio import to_thread
 from fastapi import APIRouter, FastAPI, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection
@@ -197,12 +198,16 @@ def listening_socket(settings: ServerSettings) -> socket.socket:
     return opened
 
 
-def _handle_error(request: HTTPConnection, error: Exception) -> JSONResponse:
+def _handle_error(request: HTTPConnection, error: Exception) -> Response:
     status, problem = explain_error(error)
     if status == 500 and isinstance(error, OSError):  # others are logged by who calls this
         _log.error("%s could not be answered", request.url.path, exc_info=error)
     headers = {"Allow": ", ".join(sorted(_allowed_methods(request)))} if status == 405 else {}
-    return JSONResponse(error_response(problem).model_dump(), status, headers)
+    response = error_response(problem)
+    if "text/html" in request.headers.get("accept", ""):  # a person, who came by a link or typed the address
+        said = ". ".join(filter(None, (response.error, response.hint)))
+        return HTMLResponse(_STATIC_FILES["error.html"].decode().format(problem=escape(said)), status, headers)
+    return JSONResponse(response.model_dump(), status, headers)
 
 
 def _allowed_methods(request: HTTPConnection) -> set[str]:
