@@ -5,7 +5,8 @@
 Every command that writes is run once undisturbed. Then it is disturbed `count` times, by SIGKILL and SIGINT in turn, at
 a random moment, and given again. Whatever file there is after the disturbance is whole; after the next run all files
 are equal to those of the undisturbed one, no temporary file and no process is left, and an interrupt has ended with
-exit 130 and one line. `data` downloads from a server of this program.
+exit 130 and one line. `data` downloads from a server of this program. With `--twice`, every command is given twice at
+the same time into one folder instead: one of them may be refused, and what is there in the end is whole.
 """
 
 from __future__ import annotations
@@ -202,8 +203,21 @@ def disturb(name: str, folder: Path, signum: int, after: float, expected: dict[s
         time.sleep(0.05)
 
 
-def disturb_many(name: str, count: int, seed: int) -> Iterator[str]:
-    """Disturb one command `count` times; what was wrong, each with the signal and the moment."""
+def give_twice(name: str, folder: Path, expected: dict[str, bytes]) -> Iterator[str]:
+    """Give a command twice at the same time, and tell what was wrong."""
+    shutil.rmtree(folder / "out", ignore_errors=True)
+    both = [run(COMMANDS[name], folder) for _ in range(2)]
+    said = [process.communicate()[1] for process in both]
+    codes = [process.returncode for process in both]
+    refused = [text for text, code in zip(said, codes, strict=True) if code]
+    if 0 not in codes or any("another msg2 is writing into this folder" not in text for text in refused):
+        yield f"given twice, they ended with {codes}: {' '.join(refused)[-300:]}"
+    elif files(folder / "out") != expected:
+        yield "given twice, they left something else"
+
+
+def disturb_many(name: str, count: int, seed: int, twice: bool = False) -> Iterator[str]:
+    """Disturb one command `count` times, or give it `twice`; what was wrong, each with the signal and the moment."""
     rng = random.Random(f"{name} {seed}")
     with tempfile.TemporaryDirectory() as root, serve(Path(root)):
         folder = Path(root)
@@ -216,6 +230,9 @@ def disturb_many(name: str, count: int, seed: int) -> Iterator[str]:
             yield f"{name}: writes nothing: {said[-300:]}"
             return
         for number in range(count):
+            if twice:
+                yield from (f"{name}: {problem}" for problem in give_twice(name, folder, expected))
+                continue
             signum = (signal.SIGKILL, signal.SIGINT)[number % 2]
             after = rng.uniform(0, 1.05 * seconds)
             for problem in disturb(name, folder, signum, after, expected):
@@ -228,10 +245,11 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=400, help="disturbances, all commands together")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--command", action="append", choices=[*COMMANDS], help="only this one")
+    parser.add_argument("--twice", action="store_true", help="give every command twice at the same time instead")
     given = parser.parse_args()
     names, wrong = given.command or [*COMMANDS], 0
     for name in names:
-        for problem in disturb_many(name, -(-given.count // len(names)), given.seed):
+        for problem in disturb_many(name, -(-given.count // len(names)), given.seed, given.twice):
             wrong += 1
             print(problem, flush=True)
         print(f"{name}: done", flush=True)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from msg2 import files
 from msg2.errors import InputError
-from msg2.files import safe_names, write_together, write_whole
+from msg2.files import locked_folder, safe_names, write_together, write_whole
+from msg2.formats.feature_store import open_store
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
@@ -205,3 +206,50 @@ def test_contents_of_every_kind(tmp_path: Path) -> None:
     write_together({tmp_path / name: content for name, content in contents.items()})  # type: ignore[dict-item]
     assert {path.read_bytes() for path in tmp_path.iterdir()} == {b"ab", "é".encode()}
     assert len([*tmp_path.iterdir()]) == 5
+
+
+def test_two_programs_that_write_one_store_do_not_break_it(tmp_path: Path) -> None:
+    """Two processes write stores of other videos into one folder: what is there is whole."""
+    pytest.importorskip("safetensors")
+    writer = (
+        "import sys, numpy as np\n"
+        "from msg2.errors import InputError\n"
+        "from msg2.formats.feature_store import Encoders, VideoFeatures, write_store\n"
+        "rows = np.ones((50, 40)) * int(sys.argv[2])\n"
+        "made = {(None, f'{sys.argv[2]}-{n}'): VideoFeatures(np.arange(50.0), rows + n, np.zeros((0, 2)),"
+        " np.zeros((0, 4))) for n in range(60)}\n"
+        "print('ready', flush=True); sys.stdin.readline()\n"
+        "for _ in range(3):\n"
+        "    try:\n"
+        "        write_store(sys.argv[1], made, Encoders('clip', 'words', 40, 4)); print('written')\n"
+        "    except InputError as error:\n"
+        "        print(error.what)\n"
+    )
+    command = [sys.executable, "-c", writer, str(tmp_path / "store")]
+    writers = [
+        subprocess.Popen([*command, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for name in "12"
+    ]
+    assert [writer.stdout.readline() for writer in writers if writer.stdout] == ["ready\n"] * 2
+    for process in writers:
+        assert process.stdin
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    said = [process.communicate(timeout=300)[0].split("\n")[:-1] for process in writers]
+    assert {line for lines in said for line in lines} <= {"written", "another msg2 is writing into this folder"}
+    assert any("written" in lines for lines in said)
+    store = open_store(tmp_path / "store")
+    assert all(store.is_intact(key) for key in store.entries)
+    assert len(store.entries) == 60
+
+
+def test_a_folder_is_locked_for_others_and_an_empty_one_is_gone(tmp_path: Path) -> None:
+    with locked_folder(tmp_path / "a" / "b"):
+        with (
+            pytest.raises(InputError, match="another msg2 is writing into this folder"),
+            locked_folder(tmp_path / "a/b"),
+        ):
+            pass
+        (tmp_path / "a" / "kept").touch()
+    assert sorted(tmp_path.rglob("*")) == [tmp_path / "a", tmp_path / "a" / "kept"]
+    with pytest.raises(OSError, match="mine"), locked_folder(tmp_path / "c"):
+        raise OSError("mine")

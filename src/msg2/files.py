@@ -57,7 +57,34 @@ def write_together(contents: Mapping[Path, FileContent]) -> None:
                 temporary.replace(target)
         undo.pop_all()
     for folder in {target.parent for target in staged}:
-        _sync_folder(folder)
+        sync_folder(folder)
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Make a folder, and keep other programs that lock it out of it until the end of the block."""
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
+    with ExitStack() as undo:
+        for each in reversed(made):  # those that stay empty are gone again
+            undo.callback(_ignore_missing, each.rmdir)
+        with _os_errors_at(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            opened = os.open(folder, os.O_RDONLY) if sys.platform != "win32" else os.open(os.devnull, os.O_RDONLY)
+        undo.callback(os.close, opened)
+        lock(opened, folder, "another msg2 is writing into this folder", "wait for it, or choose another folder")
+        yield
+
+
+def lock(file: int, where: Path, what: str, hint: str) -> None:
+    """Lock an open file or folder until it is closed, or this process ends; `what`: it is locked already."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(what, where=where, hint=hint) from None
+    except (ImportError, OSError):  # Windows, or a file system without locks: two programs are not told apart
+        pass
 
 
 def append_line(path: Path, line: str) -> None:
@@ -75,7 +102,7 @@ def _stage(path: Path, pieces: Iterable[bytes], undo: ExitStack) -> Path:
     """Write a temporary file beside `path`; `undo` removes it, and the folders made for it."""
     for folder in reversed([folder for folder in path.parents if not folder.exists()]):
         folder.mkdir(exist_ok=True)
-        _sync_folder(folder.parent)
+        sync_folder(folder.parent)
         undo.callback(_ignore_missing, folder.rmdir)
     replaced = None
     with suppress(FileNotFoundError):
@@ -134,7 +161,7 @@ def _is_abandoned(entry: Path, machine: str, process: int) -> bool:
     return False
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Bring the names in a folder to the disk; some file systems have no such thing."""
     if sys.platform != "win32":
         with suppress(OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -69,7 +70,7 @@ class RunOptions:
         return changes
 
 
-_PAGE = "page.html"
+_PAGE, _SUMMARY = "page.html", "summary.json"
 
 
 # -- one task ---------------------------------------------------------------------------------------------------
@@ -146,18 +147,22 @@ def run_task(
         "labels": ("filled.csv", to_csv([filled])),
         "before": ("before.json", result.before.dumps()),
         "after": ("after.json", result.after.dumps()),
-        "numbers": ("summary.json", json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n"),
+        "numbers": (_SUMMARY, ""),
     }
     if true is not None:
         contents["compared"] = ("compared.svg", drawing.svg(result.after, compare=true))
     page = drawing.html_page(result.after, filled, compare=true, media=addresses, sections=sections)
-    files = _write_files(folder, contents | {"page": (_PAGE, page)})
+    contents["page"] = _PAGE, page
+    hashes = {name: hashlib.sha256(content.encode()).hexdigest() for name, content in contents.values() if content}
+    summary = json.dumps({**result.to_json(), "files": hashes}, ensure_ascii=False, indent=1) + "\n"
+    files = _write_files(folder, contents | {"numbers": (_SUMMARY, summary)})
     return replace(result, files={"model": folder / "model", **files})
 
 
 def _write_files(folder: Path, contents: Mapping[str, tuple[str, str]]) -> dict[str, Path]:
-    """Write the file of each kind, given its name and content; return where they are."""
-    write_together({folder / name: content for name, content in contents.values()})
+    """Write the file of each kind, given its name and content, the summary last; return where they are."""
+    ordered = sorted(contents.values(), key=lambda file: file[0] == _SUMMARY)
+    write_together({folder / name: content for name, content in ordered})
     return {kind: folder / name for kind, (name, _) in contents.items()}
 
 

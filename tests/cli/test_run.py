@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("torch")
 
 import msg2 as package
+from msg2.files import file_sha256
 from msg2.formats.feature_store import open_store, write_store
 from msg2.formats.step_table import to_csv
 from msg2.simulation import household_world, simulate, simulate_features
@@ -47,6 +48,8 @@ def test_a_simulated_folder_brings_everything(msg2, coffee: Path, tmp_path: Path
     header, before, after = ran.out.splitlines()[:3]
     assert header.split()[-4:] == ["spoc", "compatibility", "edge", "f1"]
     summary = json.loads((tmp_path / "summary.json").read_text())
+    others = [name for name in names(tmp_path) if name not in ("model", "summary.json")]
+    assert summary["files"] == {name: file_sha256(tmp_path / name) for name in others}  # nothing is of another run
     assert before.split()[-2:] == [f"{100 * summary['scores']['before'][name]:.2f}" for name in ("compatibility", "f1")]
     assert after.split()[3] == str(summary["added"])
     assert ran.out.splitlines()[-1] == f"page     {tmp_path / 'page.html'}"

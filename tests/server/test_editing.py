@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from fastapi.testclient import TestClient
@@ -38,20 +40,53 @@ def test_a_drawing_is_kept_and_replaced(client: TestClient) -> None:
     first = drawn(client, A, "Ann")
     assert (first["kind"], first["name"], first["task"], first["edges"]) == ("drawn", "Ann", "tea", 1)
     changed = SubtaskGraph("tea", "abcd", {"d": all_of([A, B])})
-    again = client.post("/api/drawn", json={"graph": changed.to_json(), "replaces": first["id"]}).json()
+    again = client.post("/api/drawn", json={"graph": changed.to_json(), "replaces": first["id"], "version": 0}).json()
     assert (again["id"], again["edges"]) == (first["id"], 2)
     assert client.get(f"/api/work/{first['id']}/as/json").json() == changed.to_json()
     work = learnt(client, uploaded(client)["id"])
-    told = refused(client.post("/api/drawn", json={"graph": changed.to_json(), "replaces": work["id"]}))
+    told = refused(client.post("/api/drawn", json={"graph": changed.to_json(), "replaces": work["id"], "version": 0}))
     assert told == "only a graph that was drawn by hand can be replaced"
 
 
 def test_a_bad_replacement_leaves_the_drawing_as_it_was(client: TestClient) -> None:
     first = drawn(client, A, "Ann")
     before = client.get(f"/api/work/{first['id']}/as/json").content
-    refused(client.post("/api/drawn", json={"graph": {"format": "msg2.graph/1"}, "replaces": first["id"]}))
+    refused(
+        client.post("/api/drawn", json={"graph": {"format": "msg2.graph/1"}, "replaces": first["id"], "version": 0})
+    )
     assert client.get(f"/api/work/{first['id']}/as/json").content == before
     assert client.get(f"/api/work/{first['id']}").json() == first
+
+
+def test_edits_of_a_drawing_do_not_overwrite_each_other(client: TestClient) -> None:
+    first = drawn(client, A, "Ann")
+    graphs = [SubtaskGraph("tea", "abcd", {"d": formula}).to_json() for formula in (B, C)]
+    edits = [{"graph": graph, "replaces": first["id"], "version": 0, "save_id": graph["preconditions"]["d"]}
+             for graph in graphs]  # fmt: skip
+    assert client.post("/api/drawn", json=edits[0]).json()["version"] == 1
+    conflict = client.post("/api/drawn", json=edits[1])
+    assert (conflict.status_code, conflict.json()["error"]) == (409, "somebody else has changed this graph")
+    current = conflict.json()["current"]
+    assert (current["version"], current["save_id"], current["graph"]) == (1, "b", graphs[0])
+    assert client.get(f"/api/work/{first['id']}/as/json").json() == graphs[0]
+    assert client.post("/api/drawn", json={**edits[1], "version": 1}).json()["version"] == 2
+    assert "version" in refused(client.post("/api/drawn", json={"graph": graphs[0], "replaces": first["id"]}))
+    stale = client.patch(f"/api/work/{first['id']}", json={"title": "tea of Ben", "version": 1})
+    assert (stale.status_code, stale.json()["current"]["version"]) == (409, 2)
+
+
+def test_a_name_that_is_given_while_a_graph_is_replaced_stays(client: TestClient) -> None:
+    first = drawn(client, A, "Ann")
+    body = {"graph": SubtaskGraph("tea", "abcd", {"d": B}).to_json(), "replaces": first["id"]}
+    for round in range(5):
+        version = client.get(f"/api/work/{first['id']}").json()["version"]
+        with ThreadPoolExecutor(2) as threads:
+            replacing = threads.submit(client.post, "/api/drawn", json={**body, "version": version})
+            time.sleep(0.02 * round)
+            named = client.patch(f"/api/work/{first['id']}", json={"title": f"name {round}"})
+        assert named.status_code == 200
+        assert replacing.result().status_code in (201, 409)
+        assert client.get(f"/api/work/{first['id']}").json()["title"] == f"name {round}"
 
 
 def test_drawings_are_merged_and_disagreement_is_kept(client: TestClient) -> None:

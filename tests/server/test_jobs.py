@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,7 @@ def test_a_full_disk_holds_a_job_up(open_app: Open, tmp_path: Path, monkeypatch:
     """Neither the record that it is running nor its result can be written; once there is room, it is done."""
     client = open_app(workers=1)
     data = uploaded(client)
-    monkeypatch.setattr(jobs, "_FULL_DISK_PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(jobs, "_PAUSE_SECONDS", 0.1)
     put, fulls = client.app.state.workspace.graphs.put, iter([0, 1, 1, 0, 1])  # type: ignore[attr-defined]
 
     def put_where_there_is_room(record: GraphRecord) -> GraphRecord:
@@ -123,6 +124,42 @@ def test_a_full_disk_holds_a_job_up(open_app: Open, tmp_path: Path, monkeypatch:
     assert work["attempts"] == 1
     assert next(fulls, None) is None
     assert (tmp_path / "work" / "work" / work["id"] / "graph.json").is_file()
+
+
+@pytest.mark.parametrize("where", ["record", "process"])
+def test_no_accepted_job_is_dropped_where_files_run_out(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    data, graphs = uploaded(client), client.app.state.workspace.graphs  # type: ignore[attr-defined]
+    monkeypatch.setattr(jobs, "_PAUSE_SECONDS", 0.1)
+    fails, failed = iter([1, 1, 1]), []
+    owner, name = (graphs, "get") if where == "record" else (jobs.Worker, "__init__")
+    real = getattr(owner, name)
+
+    def out_of_files(*arguments: Any) -> Any:
+        if threading.current_thread().name.startswith("msg2-job") and next(fails, 0):
+            failed.append(arguments)
+            raise OSError(errno.EMFILE, "Too many open files")
+        return real(*arguments)
+
+    monkeypatch.setattr(owner, name, out_of_files)
+    assert learnt(client, data["id"])["steps"] == ["whisk", "dip", "fry"]
+    assert len(failed) == 3
+
+
+def test_a_record_that_cannot_be_opened_just_now_is_not_gone(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = uploaded(client)
+
+    def out_of_files(_: Path) -> bytes:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", out_of_files)
+        for path in ("/api/data", f"/api/data/{data['id']}"):
+            assert refused(client.get(path), 503) == "the server has too much to do at the moment"
+    assert client.get(f"/api/data/{data['id']}").json() == data
 
 
 def test_a_job_whose_result_finds_no_room_waits(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

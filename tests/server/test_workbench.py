@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import random
+import shutil
+import subprocess
 import zipfile
+from collections import Counter
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +23,8 @@ from msg2.server.settings import ServerSettings
 from msg2.server.web_app import create_app
 from msg2.server.workspace import Workspace
 from tests.server.conftest import HERE, TOAST, Open, learnt, refused, uploaded
+
+STATIC = Path(str(resources.files("msg2.server").joinpath("static")))
 
 
 def drafted(videos: int = 8) -> str:
@@ -71,11 +79,63 @@ def test_what_is_wrong_is_refused_and_changes_nothing(client: TestClient) -> Non
     assert "before its start" in refused(save(client, id, "v1", [row]))
     assert "no such video" in refused(save(client, id, "v99", []))
     assert save(client, id, "v1", []).status_code == 200
-    assert "changed elsewhere" in refused(save(client, id, "v1", [{**row, "end": 3}]))
     assert save(client, id, "v1", []).json() == {"version": 1}  # the answer was lost: the same is sent again
+    conflict = save(client, id, "v1", [{**row, "end": 3}])
+    assert (conflict.status_code, conflict.json()["current"]["labels"]) == (409, [])
     after = opened(client, id)
     assert [v for v in after["videos"] if v["video"] != "v1"] == [v for v in before["videos"] if v["video"] != "v1"]
     assert refused(client.get(f"/api/data/{id}/workbench", params={"person": ""}), 422)
+
+
+def test_every_decision_that_was_accepted_is_kept(client: TestClient) -> None:
+    """Two tabs decide on the drafts of a video without labels: the second decision is a conflict, not a repetition."""
+    id = uploaded(client, drafted())["id"]
+    first, second, _ = opened(client, id)["videos"][0]["drafts"]
+    rejected = [
+        {"settled": [{key: row[key] for key in ("step", "start", "end")} | {"outcome": "rejected"}], "save_id": name}
+        for row, name in ((first, "tab 1"), (second, "tab 2"))
+    ]
+    assert save(client, id, "v0", [], **rejected[0]).json() == {"version": 1}
+    conflict = save(client, id, "v0", [], **rejected[1])
+    assert conflict.status_code == 409
+    assert "changed elsewhere" in conflict.json()["error"]
+    assert conflict.json()["current"] == {"version": 1, "labels": [], **rejected[0]}
+    assert save(client, id, "v0", [], **rejected[0]).json() == {"version": 1}  # whose answer was lost
+    both = {**rejected[1], "settled": rejected[0]["settled"] + rejected[1]["settled"]}
+    assert save(client, id, "v0", [], version=1, **both).json() == {"version": 2}
+    assert opened(client, id)["videos"][0]["settled"] == both["settled"]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_labels_are_merged_as_the_page_does_it() -> None:
+    """Random changes of two tabs: each is in what `merge` makes, and nothing else; equal rows are counted."""
+    rng, cases = random.Random(7), []
+    for _ in range(300):
+        before = [{"step": rng.choice("ab"), "source": "x"} for _ in range(rng.randrange(6))]
+        versions = []
+        for _ in range(2):
+            kept = [row for row in before if rng.random() < 0.7]
+            versions.append([*kept, *({"source": "x", "step": rng.choice("abc")} for _ in range(rng.randrange(3)))])
+        cases.append([before, *versions])
+    script = (
+        f"import {{ merge }} from {json.dumps((STATIC / 'label_state.js').as_uri())};"
+        f"const states = (rows) => rows.map((labels) => ({{ labels, settled: labels }}));"
+        f"console.log(JSON.stringify({json.dumps(cases)}.map((each) => merge(...states(each)))));"
+    )
+    command = ["node", "--input-type=module", "-e", script]
+    merged = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    for (before, ours, theirs), result in zip(cases, merged, strict=True):
+        count = [Counter(row["step"] for row in rows) for rows in (before, ours, theirs)]
+        for step in "abc":
+            old, mine, other = (each[step] for each in count)
+            total = sum(row["step"] == step for row in result["labels"])
+            if min(mine, other) >= old:  # equal rows that both have added
+                assert total == max(mine, other)
+            elif max(mine, other) <= old:  # what either has removed is gone
+                assert total == min(mine, other)
+            else:
+                assert total == mine + other - old
+        assert result["settled"] == result["labels"]
 
 
 def test_labels_that_came_with_the_data_are_where_everybody_begins(client: TestClient) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
 from pathlib import Path
 
@@ -142,6 +143,20 @@ def test_nothing_is_lost_by_a_restart(open_app: Open) -> None:
     assert second.get("/api/work").json()["work"] == [work]
     assert second.get(f"/api/work/{work['id']}/as/json").content == graph
     assert second.get(f"/page/{work['id']}").status_code == 200
+
+
+def test_an_upload_is_on_the_disk_when_it_is_answered(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced, real = set(), os.fsync
+
+    def sync(descriptor: int) -> None:
+        synced.add(os.fstat(descriptor).st_ino)
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    id, datasets = uploaded(client)["id"], client.app.state.workspace.datasets  # type: ignore[attr-defined]
+    folder = datasets.folder(id)
+    needed = [datasets.root, folder, folder / id, folder / "record.json"]
+    assert [path for path in needed if path.stat().st_ino not in synced] == []
 
 
 def test_what_somebody_else_keeps_in_the_folder_stays(open_app: Open, tmp_path: Path) -> None:

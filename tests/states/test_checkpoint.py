@@ -384,3 +384,15 @@ def test_an_evidence_model_that_knows_a_video_by_heart_does_not_score_it_when_fi
     ready = ready_to_read(tmp_path / "model", task, store)
     known = [ready.dataset.fold(number) >= 0 for number in range(4)]
     assert known == [clip.video in card.videos["training"] for clip in ready.dataset.videos]
+
+
+def test_tensors_that_a_killed_training_left_are_removed(tmp_path: Path) -> None:
+    """A kill between the last checkpoint and its clean-up; nobody writes another one into the folder."""
+    trained(tmp_path)
+    left = [tmp_path / "last-000001.safetensors", tmp_path / "best-000001.safetensors"]
+    card = read_card(tmp_path)
+    assert not {path.name for path in left} & {card.last_file}
+    (left := [path for path in left if path.name != card.best_file])[0].write_bytes(b"old")
+    kept = sorted(path.name for path in tmp_path.iterdir() if path not in left)
+    trained(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == kept

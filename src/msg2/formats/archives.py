@@ -22,7 +22,7 @@ from typing import IO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from msg2.errors import InputError, require
-from msg2.files import temporary_path
+from msg2.files import sync_folder, temporary_path
 from msg2.text import short_repr
 
 RATIO = 100
@@ -169,6 +169,8 @@ def extract_zip(archive: Path, folder: Path, *, max_bytes: int = MAX_BYTES, max_
                 if stat.S_ISLNK(member.external_attr >> 16):
                     raise InputError(f"holds {short_repr(str(path))}, which is a link", where=archive)
             packed.extractall(content, members)
+        for path in content.rglob("*"):
+            sync_folder(path)  # or the file
         entries = list(content.iterdir())
         (entries[0] if len(entries) == 1 and entries[0].is_dir() else content).rename(folder)
     finally:

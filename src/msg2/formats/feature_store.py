@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pydantic import NonNegativeInt, StringConstraints
 
 from msg2.errors import InputError, errors_at, optional_dependency, require
-from msg2.files import file_sha256, safe_names, write_whole
+from msg2.files import file_sha256, locked_folder, safe_names, write_whole
 from msg2.formats.captions import name_finder
 from msg2.formats.source import Source
 from msg2.options import from_json
@@ -252,8 +252,9 @@ def write_store(folder: str | Path, entries: Mapping[VideoKey, VideoFeatures], e
             if (actual := vectors[name].shape[1] if name in vectors else 0) != width:
                 what = f"the {name} of video {short_repr(key[1])} are {actual} wide, those of the store are {width}"
                 raise InputError(what, hint="make all features of a store with the same encoders")
-    written = [write_features(folder, key, features) for key, features in entries.items()]
-    return write_manifest(folder, encoders, written)
+    with locked_folder(folder):
+        written = [write_features(folder, key, features) for key, features in entries.items()]
+        return write_manifest(folder, encoders, written)
 
 
 def write_features(

@@ -147,7 +147,6 @@ class ProcedureTexts(_PartOfFile):
         descriptions = {new(name): text for name, text in self.descriptions.items()}
         return self.model_copy(update={"descriptions": descriptions, "warnings": cautions})
 
-
     def of_steps(self, steps: Container[str]) -> ProcedureTexts:
         """The same texts without those of other steps."""
         cautions = [caution for caution in self.warnings if caution.step is None or caution.step in steps]

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from msg2.errors import InputError, require
+from msg2.files import locked_folder
 from msg2.formats import feature_store
 from msg2.formats.feature_store import STREAMS, Encoders, StoreEntry, VideoFeatures
 from msg2.formats.video_files import VideoFiles
@@ -131,33 +132,36 @@ def extract_features(
         options = replace(options, frame_encoder="none", audio=False, motion=False)
     progress(0, len(videos), "loading encoders")
     encoders, folder = _extractor(options).encoders, Path(folder)
-    names = {files.video for files in videos}
-    entries: dict[str, StoreEntry] = {}  # until a video is done, what the store has of it stays there
-    if feature_store.is_feature_store(folder) and (store := feature_store.open_store(folder)).encoders == encoders:
-        entries = {key[1]: entry for key, entry in store.entries.items() if key[1] in names and store.is_intact(key)}
-    results: list[ExtractionResult] = []
-    saved, save_seconds = time.monotonic(), 0.0
-    items = [(files, entries[files.video].source_sha256 if files.video in entries else None) for files in videos]
-    for (files, _), result in ENGINES[engine](partial(_process_video, options), items, jobs):
-        if isinstance(result, WorkerDied):
-            result = f"{files.path}: the program broke down over this file", []
-        outcome, messages = result
-        for level, message in messages:
-            LOGGER.log(level, "%s: %s", short_repr(files.video), message)
-        if outcome is not None:
-            entries.pop(files.video, None)
-        if isinstance(outcome, tuple):
-            entries[files.video] = feature_store.write_features(folder, (None, files.video), *outcome)
-        began = time.monotonic()
-        if began - saved > 20 * save_seconds:  # what is quickly saved is saved after every video or so
-            feature_store.write_manifest(folder, encoders, entries.values())
-            saved = time.monotonic()
-            save_seconds = saved - began
-        failure = outcome if isinstance(outcome, str) else None
-        results.append(ExtractionResult(files.video, unchanged=outcome is None, failure=failure))
-        progress(len(results), len(videos), files.video)
-    feature_store.write_manifest(folder, encoders, entries.values())
-    return results
+    with locked_folder(folder):
+        names = {files.video for files in videos}
+        entries: dict[str, StoreEntry] = {}  # until a video is done, what the store has of it stays there
+        if feature_store.is_feature_store(folder) and (store := feature_store.open_store(folder)).encoders == encoders:
+            entries = {
+                key[1]: entry for key, entry in store.entries.items() if key[1] in names and store.is_intact(key)
+            }
+        results: list[ExtractionResult] = []
+        saved, save_seconds = time.monotonic(), 0.0
+        items = [(files, entries[files.video].source_sha256 if files.video in entries else None) for files in videos]
+        for (files, _), result in ENGINES[engine](partial(_process_video, options), items, jobs):
+            if isinstance(result, WorkerDied):
+                result = f"{files.path}: the program broke down over this file", []
+            outcome, messages = result
+            for level, message in messages:
+                LOGGER.log(level, "%s: %s", short_repr(files.video), message)
+            if outcome is not None:
+                entries.pop(files.video, None)
+            if isinstance(outcome, tuple):
+                entries[files.video] = feature_store.write_features(folder, (None, files.video), *outcome)
+            began = time.monotonic()
+            if began - saved > 20 * save_seconds:  # what is quickly saved is saved after every video or so
+                feature_store.write_manifest(folder, encoders, entries.values())
+                saved = time.monotonic()
+                save_seconds = saved - began
+            failure = outcome if isinstance(outcome, str) else None
+            results.append(ExtractionResult(files.video, unchanged=outcome is None, failure=failure))
+            progress(len(results), len(videos), files.video)
+        feature_store.write_manifest(folder, encoders, entries.values())
+        return results
 
 
 _Outcome: TypeAlias = tuple[VideoFeatures, str, str | None] | str | None

@@ -6,9 +6,11 @@ from starlette.exceptions import HTTPException
 
 from msg2.errors import InputError
 from msg2.server.jobs import QueueFullError
-from msg2.server.sandbox import CallCancelledError, disk_full_error, is_disk_full
+from msg2.server.sandbox import CallCancelledError, disk_full_error, is_disk_full, is_transient
 from msg2.server.schemas import ID_PATTERN
-from msg2.server.workspace import NotFoundError
+from msg2.server.workspace import ConflictError, NotFoundError
+
+_STATUSES = {NotFoundError: 404, ConflictError: 409, QueueFullError: 429}
 
 
 def explain_error(error: Exception) -> tuple[int, InputError]:
@@ -16,8 +18,10 @@ def explain_error(error: Exception) -> tuple[int, InputError]:
     match error:
         case InputError() | OSError() if is_disk_full(error):
             return 507, disk_full_error()
+        case InputError() | OSError() if is_transient(error):
+            return 503, InputError("the server has too much to do at the moment", hint="try again in some seconds")
         case InputError():
-            return 404 if isinstance(error, NotFoundError) else 429 if isinstance(error, QueueFullError) else 400, error
+            return next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 400), error
         case RequestValidationError() | ValidationError():  # the first of the complaints: where, and what
             first = error.errors()[0]
             wrong_id = first["type"] == "string_pattern_mismatch" and first["ctx"]["pattern"] == ID_PATTERN

@@ -112,9 +112,7 @@ def describe_procedure(path: Path, recordings: Recordings) -> JsonObject:
     """Say what the written procedure of a graph has: its texts, and its steps in order."""
     graph = formats.read_graph(path)
     procedure = drawing.make_procedure(graph, _read_recordings(recordings))
-    steps = [
-        {"label": step.label, "name": step.name, "notes": [*step.musts, *step.notes]} for step in procedure.steps
-    ]
+    steps = [{"label": step.label, "name": step.name, "notes": [*step.musts, *step.notes]} for step in procedure.steps]
     texts = graph.texts.model_dump(mode="json")
     return {"title": procedure.title, "status": procedure.status, "texts": texts, "steps": steps}
 

@@ -13,14 +13,13 @@ from fastapi import Depends, Request
 
 from msg2.errors import InputError
 from msg2.server import graph_functions
-from msg2.server.sandbox import CallCancelledError, JsonObject, Worker, is_disk_full
+from msg2.server.sandbox import CallCancelledError, JsonObject, Worker, is_disk_full, is_transient
 from msg2.server.schemas import GraphRecord, JobRequest, error_response
 from msg2.server.workspace import NotFoundError, Workspace, new_graph, update_record
 
 _log = logging.getLogger(__name__)
-_FULL_DISK: JsonObject = {"news": "the disk of the server is full: waiting for room", "done": None, "total": None}
-_FULL_DISK_PAUSE_SECONDS = 2.0
-"""Until a job that found no room on the disk is tried again."""
+_PAUSE_SECONDS, _MOST_TRIES = 2.0, 1000
+"""Until a job that found no room on the disk, or no free file or process, is tried again; the latter so many times."""
 
 
 class QueueFullError(InputError):
@@ -69,7 +68,7 @@ class JobQueue:
 
     def remove(self, id: str) -> None:
         """Remove a graph with its files; a job that has not ended is cancelled."""
-        with self._recording:
+        with self._workspace.graph_locks[id], self._recording:
             if id in self._cancelled:
                 self._cancelled[id].set()
             self._workspace.graphs.remove(id)
@@ -85,21 +84,23 @@ class JobQueue:
         return record
 
     def _run(self, id: str) -> None:
-        """Begin a job and see it to its end, in a thread of its own; on a full disk it waits until there is room."""
-        cancelled = self._cancelled[id]
+        """Begin a job and see it to its end, in a thread of its own; where the machine has no room for it, it waits."""
+        cancelled, record, tries = self._cancelled[id], None, 0
         try:
-            record = self._workspace.graphs.get(id)
             while not cancelled.is_set():
                 try:
+                    record = record or self._workspace.graphs.get(id)
                     self._run_attempt(record, cancelled)
                     break
-                except InputError as error:
-                    if not is_disk_full(error):
+                except (InputError, OSError) as error:
+                    tries += 1
+                    if not is_disk_full(error) and (not is_transient(error) or tries > _MOST_TRIES):
                         raise
-                if self._progress.get(id) != _FULL_DISK:
-                    _log.warning("the disk is full: job %s waits for room", id)
-                self._progress[id] = _FULL_DISK
-                cancelled.wait(_FULL_DISK_PAUSE_SECONDS)
+                    short = "the disk of the server is full" if is_disk_full(error) else "the server has too much to do"
+                if tries == 1:
+                    _log.warning("%s: job %s waits", short, id)
+                self._progress[id] = {"news": f"{short}: waiting for room", "done": None, "total": None}
+                cancelled.wait(_PAUSE_SECONDS)
         except NotFoundError:  # it was removed while it waited
             pass
         except Exception:
@@ -114,7 +115,7 @@ class JobQueue:
             running = graphs.put(update_record(record, state="running", attempts=record.attempts + 1))
             ended = self._learn(running, cancelled)
         except (InputError, RuntimeError) as error:  # the log says how a process has failed
-            if is_disk_full(error):
+            if is_disk_full(error) or is_transient(error):
                 raise
             problem = error if isinstance(error, InputError) else InputError(f"msg2 has failed at this: {error}")
             ended = update_record(running, state="failed", problem=error_response(problem))

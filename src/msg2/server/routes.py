@@ -3,6 +3,7 @@
 The name of an uploaded file never becomes a path. Nothing is kept of a question.
 """
 
+import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import asdict
 from functools import partial
@@ -41,6 +42,8 @@ async def _save_body(request: Request, workspace: WorkspaceDep) -> AsyncIterator
             with (folder / "body").open("wb") as file:
                 async for chunk in request.stream():
                     file.write(chunk)
+                file.flush()
+                os.fsync(file.fileno())
         except ClientDisconnect:
             raise InputError("the upload broke off") from None
         yield folder / "body"
@@ -186,9 +189,14 @@ def upload_graph(file: UploadedFile, name: schemas.FileName, workspace: Workspac
 @graphs.post("/drawn", status_code=201)
 def save_drawn_graph(request: schemas.DrawRequest, workspace: WorkspaceDep) -> GraphRecord:
     """Keep a graph that was drawn by hand, in the place of an earlier one where it replaces that."""
-    record = new_graph("drawn") if request.replaces is None else workspace.graphs.get(request.replaces)
-    require(record.kind == "drawn", "only a graph that was drawn by hand can be replaced", hint="keep it as a new one")
-    return workspace.add_graph(record, graph_functions.save_drawn_graph, request.graph)
+    save, graph, save_id = graph_functions.save_drawn_graph, request.graph, request.save_id
+    if request.replaces is None:
+        return workspace.add_graph(new_graph("drawn", save_id=save_id), save, graph)
+    kind, hint = workspace.graphs.get(request.replaces).kind, "keep it as a new one"
+    require(kind == "drawn", "only a graph that was drawn by hand can be replaced", hint=hint)
+    require(request.version is not None, "needs the version of the graph that it replaces", where="version")
+    with workspace.changing_graph(request.replaces, request.version) as record:
+        return workspace.add_graph(update_record(record, save_id=save_id), save, graph)
 
 
 @graphs.post("/merged", status_code=201)
@@ -209,8 +217,10 @@ def get_graph(id: RecordId, workspace: WorkspaceDep, jobs: JobQueueDep) -> Graph
 @graphs.patch("/work/{id}")
 def rename_graph(id: RecordId, request: schemas.RenameRequest, workspace: WorkspaceDep) -> GraphRecord:
     """Give a graph a name."""
-    workspace.graph_file(id)  # a job that runs writes its record itself
-    return workspace.graphs.put(update_record(workspace.graphs.get(id), title=request.title.strip()))
+    with workspace.changing_graph(id, request.version) as record:
+        workspace.graph_file(id)
+        require(record.state == "done", "the graph is not there yet")  # a job that runs writes its record itself
+        return workspace.graphs.put(update_record(record, title=request.title.strip()))
 
 
 @graphs.get("/work/{id}/view")
@@ -256,9 +266,7 @@ def get_procedure(id: RecordId, workspace: WorkspaceDep) -> schemas.ProcedureRes
 
 
 @graphs.put("/work/{id}/procedure")
-def save_texts(
-    id: RecordId, request: schemas.SaveTextsRequest, workspace: WorkspaceDep
-) -> schemas.ProcedureResponse:
+def save_texts(id: RecordId, request: schemas.SaveTextsRequest, workspace: WorkspaceDep) -> schemas.ProcedureResponse:
     """Change the texts of a written procedure: what to do, what to be careful about, who has reviewed it."""
     with workspace.changing_graph(id, request.version) as record:
         workspace.sandbox.call(graph_functions.save_texts, workspace.graph_file(id), request.texts)

@@ -208,10 +208,17 @@ class Sandbox:
 
 def is_disk_full(error: BaseException | None) -> bool:
     """Tell whether an error, or what caused it, is that the disk is full."""
+    return isinstance(error, DiskFullError) or _has_errno(error, errno.ENOSPC, errno.EDQUOT)
+
+
+def is_transient(error: BaseException | None) -> bool:
+    """Tell whether an error, or what caused it, is that the machine has no more files, processes or memory just now."""
+    return _has_errno(error, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EINTR)
+
+
+def _has_errno(error: BaseException | None, *numbers: int) -> bool:
     return error is not None and (
-        isinstance(error, DiskFullError)
-        or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT))
-        or is_disk_full(error.__cause__)
+        (isinstance(error, OSError) and error.errno in numbers) or _has_errno(error.__cause__, *numbers)
     )
 
 

@@ -205,17 +205,26 @@ class CheckRequest(StrictModel):
     labels: Annotated[list[LabelRow], Field(min_length=1)]
 
 
+Version: TypeAlias = Annotated[int, Field(ge=0, le=2**53), WHOLE]
+"""What a change rests on: how often something has been changed before."""
+SaveId: TypeAlias = Annotated[str, Field(max_length=100)]
+"""A random name of one save: where the answer was lost and the same is sent again, it changes nothing."""
+
+
 class DrawRequest(StrictModel):
-    """A graph to be laid out, or to be kept; `replaces` a drawn one that is kept already."""
+    """A graph to be laid out, or to be kept; `replaces` a drawn one that is kept, of that `version`."""
 
     graph: GraphDocument
     replaces: RecordId | None = None
+    version: Version | None = None
+    save_id: SaveId = ""
 
 
 class RenameRequest(StrictModel):
-    """What a graph is to be called; nothing for the name of its task."""
+    """What a graph is to be called, nothing for the name of its task; where `version` is given, only that version."""
 
     title: Annotated[str, Field(max_length=200)]
+    version: Version | None = None
 
 
 class CheckDataRequest(StrictModel):
@@ -251,9 +260,10 @@ class SaveLabelsRequest(PersonRequest):
     """All labels of one video by one person; `version` is what they rest on, 0 for a video that is new."""
 
     video: Name
-    version: Annotated[int, Field(ge=0, le=2**53), WHOLE]
+    version: Version
     labels: list[LabelRow]
     settled: list[SettledDraft] = []
+    save_id: SaveId = ""
 
 
 class AddStepsRequest(StrictModel):
@@ -286,6 +296,12 @@ class ErrorResponse(StrictModel):
     error: str
     where: str | None = None
     hint: str | None = None
+
+
+class ConflictResponse(ErrorResponse):
+    """Somebody else has changed what a change rests on: `current` is what there is now, with its `version`."""
+
+    current: JsonObject
 
 
 def error_response(error: InputError) -> ErrorResponse:
@@ -542,6 +558,8 @@ class GraphRecord(StrictModel):
     unit: Unit = "video"
     job: JobRequest | None = None
     attempts: int = 0
+    version: int = 0
+    save_id: str = ""
     steps: list[str] = Field(default_factory=list)
     edges: int = 0
     videos: int = 0

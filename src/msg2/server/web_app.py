@@ -28,10 +28,10 @@ from msg2.server.error_statuses import explain_error
 from msg2.server.graph_functions import PAGE_FILE
 from msg2.server.jobs import JobQueue
 from msg2.server.sandbox import CallCancelledError
-from msg2.server.schemas import ErrorResponse, RecordId, error_response
+from msg2.server.schemas import ConflictResponse, ErrorResponse, RecordId, error_response
 from msg2.server.security import AccessMiddleware, OriginMiddleware
 from msg2.server.settings import ServerSettings
-from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDep
+from msg2.server.workspace import ConflictError, NotFoundError, Workspace, WorkspaceDep
 
 _log = logging.getLogger(__name__)
 HEAD_SECONDS = 15.0
@@ -60,7 +60,11 @@ def get_screen() -> Response:
     return get_static_file("index.html")
 
 
-for _address in ("/", "/data/{id}", "/graph/{id}", "/draw", "/draw/{id}", "/labels/{id}", "/follow/{id}", "/publish/{id}"):
+for _address in (
+    "/",
+    "/draw",
+    *(f"/{name}/{{id}}" for name in ("data", "graph", "draw", "labels", "follow", "publish")),
+):
     screens.get(_address)(get_screen)
 
 
@@ -107,7 +111,7 @@ def create_app(workspace: Workspace) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
         separate_input_output_schemas=False,
-        responses={status: {"model": ErrorResponse} for status in _ERRORS},
+        responses={status: {"model": ErrorResponse} for status in _ERRORS} | {409: {"model": ConflictResponse}},
     )
     app.state.workspace, app.state.jobs, app.state.runs = workspace, jobs, runs
     for router in (routes.questions, routes.datasets, workbench.router, routes.graphs, runs.router, screens):
@@ -203,11 +207,12 @@ def _handle_error(request: HTTPConnection, error: Exception) -> Response:
     if status == 500 and isinstance(error, OSError):  # others are logged by who calls this
         _log.error("%s could not be answered", request.url.path, exc_info=error)
     headers = {"Allow": ", ".join(sorted(_allowed_methods(request)))} if status == 405 else {}
+    more = {"current": error.current} if isinstance(error, ConflictError) else {}
     response = error_response(problem)
     if "text/html" in request.headers.get("accept", ""):  # a person, who came by a link or typed the address
         said = ". ".join(filter(None, (response.error, response.hint)))
         return HTMLResponse(_STATIC_FILES["error.html"].decode().format(problem=escape(said)), status, headers)
-    return JSONResponse(response.model_dump(), status, headers)
+    return JSONResponse({**response.model_dump(), **more}, status, headers)
 
 
 def _allowed_methods(request: HTTPConnection) -> set[str]:

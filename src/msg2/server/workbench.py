@@ -26,7 +26,7 @@ from msg2.metrics import AnnotatorAgreement, annotator_agreement
 from msg2.server import dataset_functions, schemas
 from msg2.server.sandbox import NamedFile
 from msg2.server.schemas import DatasetRecord, LabelRow, PersonName, QueryText, RecordId, SaveLabelsRequest
-from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDep, new_dataset
+from msg2.server.workspace import ConflictError, NotFoundError, Workspace, WorkspaceDep, new_dataset
 from msg2.task import DRAFT, PREDICTED, Segment, Task, Video
 
 DRAFT_SOURCES = frozenset({DRAFT, PREDICTED})
@@ -127,14 +127,17 @@ class LabelStore:
         to_video(request.video, request.labels)
         path = self._person_folder(request.person) / f"{_hashed(request.video)}.json"
         with _saving:
-            before, after = _read(path, SaveLabelsRequest), request.version + 1
-            if before is not None and before.version == after and before.labels == request.labels:
-                return after  # sent again, since the answer was lost
-            if request.version != (0 if before is None else before.version):
+            new = request.model_copy(update={"version": 0, "labels": self.given_labels()[request.video], "settled": []})
+            before, after = _read(path, SaveLabelsRequest), request.model_copy(update={"version": request.version + 1})
+            if before == after:
+                return after.version  # sent again, since the answer was lost
+            if request.version != (kept := before or new).version:
                 what = f"the labels of this video by {request.person} have been changed elsewhere"
-                raise InputError(what, where=request.video, hint="load the page again")
-            _write(path, request.model_copy(update={"version": after}))
-        return after
+                fields = {"version", "save_id", "labels", "settled"}
+                current = kept.model_dump(mode="json", include=fields, exclude_none=True)
+                raise ConflictError(what, request.video, "put your changes on top of those, and save again", current)
+            _write(path, after)
+        return after.version
 
     def labelled_task(self, person: str, *, only_saved: bool = False) -> Task:
         """The labels of a person as a task: what they saved and, unless `only_saved`, what came with the data."""

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import re
@@ -23,10 +24,10 @@ from fastapi import Depends, Request
 from pydantic import ValidationError
 
 from msg2.errors import InputError
-from msg2.files import write_whole
+from msg2.files import lock, sync_folder, write_whole
 from msg2.server import dataset_functions, graph_functions
 from msg2.server.dataset_functions import Dataset
-from msg2.server.sandbox import JsonObject, NamedFile, Sandbox
+from msg2.server.sandbox import JsonObject, KeyedLocks, NamedFile, Sandbox, is_transient
 from msg2.server.schemas import DatasetRecord, GraphRecord, ReadSettings, RunRecord, UploadQuery
 from msg2.server.settings import ServerSettings
 
@@ -46,6 +47,14 @@ class NotFoundError(InputError):
 
 class UnreadableRecordError(NotFoundError):
     """What is kept under this id is no record."""
+
+
+class ConflictError(InputError):
+    """Somebody else has changed what a change rests on; `current` is what there is now."""
+
+    def __init__(self, what: str, where: str, hint: str, current: JsonObject) -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.current = current
 
 
 def new_id() -> str:
@@ -84,6 +93,7 @@ class RecordStore(Generic[Record]):
         folder = self.folder(id)
         is_new = not folder.exists()
         folder.mkdir(exist_ok=True)
+        sync_folder(self.root)
         try:
             yield folder
         except BaseException:
@@ -108,7 +118,9 @@ class RecordStore(Generic[Record]):
             return self._kind.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             raise NotFoundError("there is nothing of this name, it may have been removed") from None
-        except (OSError, ValidationError):
+        except (OSError, ValidationError) as error:
+            if is_transient(error):  # it is there, and can be read again in a moment
+                raise
             where = f"{self.root.name}/{id}/{_RECORD_FILE}"
             raise UnreadableRecordError("is no record that can be read", where=where) from None
 
@@ -123,6 +135,7 @@ class RecordStore(Generic[Record]):
         self.get(id)
         doomed = self.root / f"{_REMOVED_PREFIX}{new_id()}"
         self.folder(id).rename(doomed)
+        sync_folder(self.root)
         shutil.rmtree(doomed, ignore_errors=True)
 
 
@@ -144,16 +157,11 @@ def lock_folder(folder: Path) -> IO[bytes]:
         lock_file = (folder / _LOCK_FILE).open("ab")
     except OSError as error:
         raise InputError(f"cannot be written to ({error.strerror})", where=folder) from None
-    try:
-        import fcntl
-
-        fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:  # Windows: two servers are not told apart
-        pass
-    except OSError:
-        lock_file.close()
+    with ExitStack() as undo:
+        undo.push(lock_file)
         hint = "end it, or choose another --folder"
-        raise InputError("another msg2 serve is using this folder", where=folder, hint=hint) from None
+        lock(lock_file.fileno(), folder, "another msg2 serve is using this folder", hint)
+        undo.pop_all()
     return lock_file
 
 
@@ -169,6 +177,8 @@ class Workspace:
             self.runs = RecordStore(settings.folder / "runs", RunRecord)
             undo.pop_all()
         self.sandbox = Sandbox(settings)
+        self.graph_locks = KeyedLocks()
+        """Of graphs: one change after the other."""
         self._scratch = settings.folder / "scratch"
         delete_leftovers(self._scratch)
 
@@ -234,6 +244,18 @@ class Workspace:
         with suppress(NotFoundError):
             return None if graph.job is None else (self.dataset(graph.job.data), graph.job)
         return None
+
+    @contextmanager
+    def changing_graph(self, id: str, version: int | None) -> Iterator[GraphRecord]:
+        """Read the record of a graph that nobody else changes until the end of the block, as its next version."""
+        with self.graph_locks[id]:
+            record = self.graphs.get(id)
+            if version is not None and version != record.version:
+                kept = json.loads(self.graph_file(id).read_bytes())
+                current: JsonObject = {**record.model_dump(include={"version", "save_id", "title"}), "graph": kept}
+                hint = "load it again, or keep yours as a new graph"
+                raise ConflictError("somebody else has changed this graph", record.title or record.task, hint, current)
+            yield update_record(record, version=record.version + 1)
 
     def graph_file(self, id: str, name: str = graph_functions.GRAPH_FILE) -> Path:
         """Return the path of a file of a graph."""

@@ -127,6 +127,11 @@ def save_checkpoint(
         contents[folder / card.best_file] = serialize_tensors(best)
     contents[folder / "model.json"] = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
     write_together(contents)
+    remove_other_epochs(folder, card)
+
+
+def remove_other_epochs(folder: Path, card: ModelCard) -> None:
+    """Remove the tensors that the card does not name."""
     for which, current in (("last", card.last_file), ("best", card.best_file)):
         for path in folder.glob(f"{which}-{'[0-9]' * 6}.safetensors"):
             if path.name != current:

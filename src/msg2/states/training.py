@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from msg2.errors import InputError, require
+from msg2.files import locked_folder
 from msg2.progress import Progress, no_progress
 from msg2.states import checkpoint, loss_and_optimizer
 from msg2.states.checkpoint import ModelCard, SplitName
@@ -73,15 +74,18 @@ def train_model(
         streams={name: vectors.shape[1] for name, vectors in dataset.streams.items()},
     )  # fmt: skip
     earlier = _read_matching_card(folder, card)
-    if earlier is not None and earlier.finished:
-        return earlier
-    dataset = replace(dataset.to(device), training_videos=frozenset(card.videos["training"]))
-    network = card.fresh_model() if earlier is None else earlier.empty_model(folder)
-    run = _TrainingRun(earlier or card, network.to(device), dataset, folder)
-    if earlier is not None:
-        run.resume()
-    with loss_and_optimizer.single_thread(not model.context):
-        run.run(progress, on_epoch)
+    with locked_folder(folder):
+        if earlier is not None:
+            checkpoint.remove_other_epochs(folder, earlier)  # of a run that was killed before it did
+        if earlier is not None and earlier.finished:
+            return earlier
+        dataset = replace(dataset.to(device), training_videos=frozenset(card.videos["training"]))
+        network = card.fresh_model() if earlier is None else earlier.empty_model(folder)
+        run = _TrainingRun(earlier or card, network.to(device), dataset, folder)
+        if earlier is not None:
+            run.resume()
+        with loss_and_optimizer.single_thread(not model.context):
+            run.run(progress, on_epoch)
     return run.card
 
 

@@ -31,6 +31,9 @@ export const patch = send("PATCH");
 /** Goes on where the page is left meanwhile. */
 export const put = send("PUT", { keepalive: true });
 
+/** A name that no other event or save has; `crypto.randomUUID` is not there without TLS. */
+export const newId = () => `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
+
 export const remove = async (path) => parseResponse(await fetch(`/api/${path}`, { method: "DELETE" }));
 
 /** Send a file as it is, as "data", only for a "preview", or as a "given" graph; `reading` says how data is to be read. */

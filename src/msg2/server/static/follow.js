@@ -1,7 +1,7 @@
 // One run, live, one step at a time: what to do now in large type, Done, Back, another step; a stop where a stated rule
 // would be broken. The run is kept by the server; whoever else tells it something, a recogniser for instance, is seen
 // here as well. What was tapped is kept on the device until the server has it.
-import { get, post, remove } from "./api.js";
+import { get, newId, post, remove } from "./api.js";
 import { autosave } from "./autosave.js";
 import { button, el, field, link, nameElement, reportErrors, select, showError, showStatus } from "./dom.js";
 import * as cards from "./follow_cards.js";
@@ -280,9 +280,6 @@ function followRun(screen, graph, file, run) {
   });
   stream.onerror = () => showStatus("No connection to the app; trying again …");
 }
-
-/** Some text that no other event has; `crypto.randomUUID` is not there without TLS. */
-const newId = () => `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
 
 /** Tells a run an event; one that comes too late for its time is told without it. */
 async function tellRun(id, event) {

@@ -77,7 +77,7 @@ function headingElements(work, again) {
   const rename = button("Rename", reportErrors(async () => {
     const title = prompt("Name of this graph", titleOf(work));
     if (title === null) return;
-    await patch(`work/${work.id}`, { title });
+    await patch(`work/${work.id}`, { title, version: work.version });
     await again();
   }), { className: "link" });
   const facts = [originOf(work), work.job?.method, work.videos ? plural(work.videos, work.unit) : "",

@@ -1,6 +1,6 @@
 // Draw the graph of a task by hand: what steps need, what they come after if both are done, which may be left out, and
 // of which only one is done. Every change is laid out by the server, and refused where it closes a circle.
-import { get, post } from "./api.js";
+import { get, newId, post } from "./api.js";
 import { button, el, field, link, nameElement, reportErrors, select, showError, showStatus } from "./dom.js";
 import { markStep, showDiagram } from "./diagram.js";
 import { clausesOf, formulaOf, formulaText } from "./formula.js";
@@ -12,7 +12,7 @@ export async function show(screen, id) {
   if (id) {
     const work = await get(`work/${id}`);
     const graph = await get(`work/${id}/as/json`);
-    edit(screen, stateOf(graph), work.kind === "drawn" ? id : null);
+    edit(screen, stateOf(graph), work.kind === "drawn" ? work : null);
   } else if (query.has("data")) {
     const data = await get(`data/${query.get("data")}`);
     const task = data.tasks.find((entry) => entry.name === query.get("task")) ?? data.tasks[0];
@@ -77,6 +77,15 @@ function showStart(screen) {
     edit(screen, newState(task.value, names), null);
   });
   screen.replaceChildren(form);
+}
+
+/** What is different between two states, in words. */
+function differences(before, after) {
+  const changed = (values, others) => Object.keys({ ...values, ...others })
+    .filter((name) => JSON.stringify(values[name]) !== JSON.stringify(others[name]));
+  const { needs, ...rest } = before;
+  const { needs: otherNeeds, ...others } = after;
+  return [...changed(needs, otherNeeds).map((step) => `what “${step}” needs`), ...changed(rest, others)];
 }
 
 function edit(screen, first, replaces) {
@@ -301,11 +310,32 @@ function edit(screen, first, replaces) {
   task.addEventListener("change", () => set({ task: task.value }));
   annotator.addEventListener("change", () => set({ annotator: annotator.value.trim() }));
 
+  const sent = new Set();
   const save = reportErrors(async () => {
     await lastChange;
-    const record = await post("drawn", { graph: graphOf(undoHistory.current), replaces });
-    replaces = record.id;
-    saved = undoHistory.current;
+    const state = undoHistory.current;
+    const save_id = newId();
+    sent.add(save_id);
+    let record;
+    try {
+      record = await post("drawn", { graph: graphOf(state), save_id,
+        ...(replaces ? { replaces: replaces.id, version: replaces.version } : {}) });
+    } catch (error) {
+      if (error.status !== 409) throw error;
+      const { version, save_id: kept, graph } = error.problem.current;
+      const changes = differences(stateOf((await post("draw", { graph: graphOf(saved) })).graph), stateOf(graph));
+      if (sent.has(kept) || !changes.length) {  // ours, whose answer was lost; or it only has another name
+        replaces = { ...replaces, version };
+        return save();
+      }
+      showError(new Error(`Somebody else has changed this graph: ${changes.join(", ")}. Yours is not saved yet.`));
+      savedLinks.replaceChildren(
+        button("Keep mine as a new graph", () => { replaces = null; return save(); }),
+        link("Show theirs", `/graph/${replaces.id}`, { target: "_blank" }));
+      return;
+    }
+    replaces = record;
+    saved = state;
     history.replaceState(null, "", `/draw/${record.id}`);
     const file = link("Download", `/api/work/${record.id}/as/json`, { download: "" });
     savedLinks.replaceChildren(link("Show it", `/graph/${record.id}`), file);

@@ -55,3 +55,26 @@ export function shiftLabel({ start, end }, which, by) {
   const shift = Math.max(-start, by);
   return { start: round(start + shift), end: round(end + shift) };
 }
+
+/** By what a row says, and the how many-eth of those that say the same. */
+function byContent(rows) {
+  const counts = new Map();
+  return new Map(rows.map((row) => {
+    const text = JSON.stringify(Object.entries(row).filter(([, value]) => value !== null && value !== undefined).toSorted());
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+    return [`${text} ${counts.get(text)}`, row];
+  }));
+}
+
+function mergeRows(...versions) {
+  const [before, ours, theirs] = versions.map(byContent);
+  const kept = [...theirs].filter(([key]) => ours.has(key) || !before.has(key));
+  const added = [...ours].filter(([key]) => !before.has(key) && !theirs.has(key));
+  return [...kept, ...added].map(([, row]) => row);
+}
+
+/** Two states that rest on the same one, in one: where both changed a label, both of it are there. */
+export const merge = (before, ours, theirs) => ({
+  labels: inTime(mergeRows(before.labels, ours.labels, theirs.labels)),
+  settled: mergeRows(before.settled, ours.settled, theirs.settled),
+});

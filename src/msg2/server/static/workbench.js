@@ -1,6 +1,6 @@
 // The workbench: one video after another is watched or read, its drafts accepted, moved or rejected, its steps labelled.
 import { agreementPanel } from "./agreement.js";
-import { get, post, put } from "./api.js";
+import { get, newId, post, put } from "./api.js";
 import { autosave } from "./autosave.js";
 import { captionLine } from "./captions.js";
 import { button, el, field, link, nameElement, plural, reportErrors, select, showError, showStatus } from "./dom.js";
@@ -66,9 +66,21 @@ function workbench(screen, { id, data, names, person, choices, datasets, task, s
 
   // -- saving ----------------------------------------------------------------------------------------------------
 
-  const saver = autosave(async ({ who, entry, state }) => {
-    const { version } = await put(`data/${id}/workbench`, { task, person: who, video: entry.video, version: entry.version, ...state });
-    entry.version = version;
+  const stateOf = ({ labels, settled }) => ({ labels, settled });
+  for (const entry of videos) Object.assign(entry, { saved: stateOf(entry), sent: new Map() });
+
+  const saver = autosave(async (save) => {
+    const { who, entry, state, save_id } = save;
+    entry.sent.set(save_id, state);
+    try {
+      const { version } = await put(`data/${id}/workbench`,
+        { task, person: who, video: entry.video, version: entry.version, save_id, ...state });
+      Object.assign(entry, { version, saved: state });
+    } catch (error) {
+      if (error.status !== 409) throw error;
+      rebase(who, entry, error.problem.current);
+    }
+    entry.sent.clear();
     graph.refresh();
   }, (state, error) => {
     saved.textContent = { saving: "saving …", saved: "saved", waiting: "not saved yet: the server is not there, trying again", refused: "not saved" }[state];
@@ -76,13 +88,29 @@ function workbench(screen, { id, data, names, person, choices, datasets, task, s
     if (state === "refused") showError(error);
   });
 
+  /** Puts what was done here on top of what is kept: by another tab or, where its answer was lost, by this one. */
+  function rebase(who, entry, current) {
+    const own = entry.sent.get(current.save_id);
+    const merged = own ? stateOf(entry) : edits.merge(entry.saved, stateOf(entry), current);
+    Object.assign(entry, merged, { version: current.version, saved: own ?? stateOf(current) });
+    saver.put(`${who}\n${entry.video}`, { who, entry, state: merged, save_id: newId() });
+    if (own) return;
+    if (entry === video) {
+      history.push(merged);
+      sessionStorage.setItem(historyKey(), history.save());
+      chosen = null;
+      refresh();
+    }
+    tell(`The labels of ${entry.video} were changed elsewhere too: here are both. Undo goes back to yours alone.`);
+  }
+
   const historyKey = () => ["msg2", id, task, person, video.video].join("\n");
 
   function keep() {
     const state = history.current;
     Object.assign(video, state, { own: true });
     sessionStorage.setItem(historyKey(), history.save());
-    saver.put(`${person}\n${video.video}`, { who: person, entry: video, state });
+    saver.put(`${person}\n${video.video}`, { who: person, entry: video, state, save_id: newId() });
     refresh();
   }
 
