@@ -1,10 +1,14 @@
 """The app in hard times: many clients, kills of the server, a full disk and hostile uploads, all at the same time.
 
     python -m benchmarks.app_load --clients 50 --seconds 120 --seed 7
+    python -m benchmarks.app_load --strangers 1100 --clients 50 --seconds 120     # who do not know the token
 
 The server keeps its work on a small disk of its own (a tmpfs, so this needs Linux and the right to mount). What it has
 accepted, a dataset, a job, a graph, an event of a run, is there in the end, and every job is done. Every answer that is
 no success is one sentence; none is a failure of the server, but for 503 (it is ending) and 507 (the disk is full).
+
+With `--strangers N`, the server may open 1,024 files. N connections without a token send half a head each and are
+opened again when they are closed, and 24 others send cookies that are slow to parse. What counts is how long clients wait.
 """
 
 from __future__ import annotations
@@ -61,7 +65,9 @@ def small_disk(megabytes: int) -> Iterator[Path]:
 class ServerProcess:
     """`msg2 serve` at one address; it can be killed and started again."""
 
-    def __init__(self, folder: Path, log: Path) -> None:
+    def __init__(self, folder: Path, log: Path, files: int | None = None) -> None:
+        self._files = files
+        """As many it may open."""
         with socket.create_server((_HERE, 0)) as free:
             self.port = free.getsockname()[1]
         self.folder, self._log = folder, log
@@ -75,9 +81,10 @@ class ServerProcess:
         command = [sys.executable, "-c", program, "serve", "--folder", str(self.folder), "--port", str(self.port)]
         paths = os.pathsep.join(filter(None, sys.path))
         environment = os.environ | {"MSG2_TOKEN": TOKEN, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
+        limit = [] if self._files is None else ["prlimit", f"--nofile={self._files}:{self._files}"]
         with self._log.open("ab") as log:
             return subprocess.Popen(
-                [*command, "--no-browser"], env=environment, stdout=log, stderr=log, start_new_session=True
+                [*limit, *command, "--no-browser"], env=environment, stdout=log, stderr=log, start_new_session=True
             )
 
     def _wait(self) -> bool:
@@ -436,6 +443,82 @@ def run_load(clients: int, seconds: float, seed: int, megabytes: int) -> Outcome
     return Outcome(seen, lost, lives, max((total for *_, total in memory), default=0))
 
 
+# -- strangers --------------------------------------------------------------------------------------------------
+
+
+def send_half_heads(port: int, count: int, end: float) -> None:
+    """Keep so many connections open on which half a head was sent."""
+    opened: list[socket.socket] = []
+    while time.monotonic() < end:
+        for connection in opened[:]:
+            if not _is_open(connection):
+                connection.close()
+                opened.remove(connection)
+        for _ in range(min(100, count - len(opened))):
+            with suppress(OSError):
+                connection = socket.create_connection((_HERE, port), timeout=1)
+                connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half: ")
+                connection.setblocking(False)
+                opened.append(connection)
+        time.sleep(0.05)
+    for connection in opened:
+        connection.close()
+
+
+def _is_open(connection: socket.socket) -> bool:
+    try:
+        return bool(connection.recv(1, socket.MSG_PEEK))
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def send_cookies(port: int, end: float) -> None:
+    """Send one cookie after the other that is slow to parse."""
+    cookie = 'a="' + '\\"' * 30_000 + '"'
+    while time.monotonic() < end:
+        connection = http.client.HTTPConnection(_HERE, port, timeout=PATIENCE)
+        with closing(connection), suppress(OSError, http.client.HTTPException):
+            connection.request("GET", "/", headers={"Cookie": cookie})
+            connection.getresponse().read()
+        time.sleep(0.1)
+
+
+def run_strangers(strangers: int, clients: int, seconds: float) -> tuple[list[float], list[str], int]:
+    """Seconds that clients waited for answers, what went wrong, and bytes of the log, beside so many strangers."""
+    seen, waited = Seen(), list[float]()
+    with tempfile.TemporaryDirectory() as folder:
+        server = ServerProcess(Path(folder, "work"), Path(folder, "log"), files=1024)
+        first = RoughClient(server, seen, "first")
+        first._upload()
+        end = time.monotonic() + seconds
+
+        def use(number: int) -> None:
+            client = RoughClient(server, seen, str(number))
+            client._datasets = [*first._datasets]
+            for turn in range(1_000_000):
+                if time.monotonic() > end:
+                    break
+                began = time.monotonic()
+                client.ask("list data", "GET", "/api/data")
+                waited.append(time.monotonic() - began)
+                if number < 5 and turn % 20 == 10:
+                    client._learn()
+                time.sleep(0.5)
+
+        work: list[tuple[Any, tuple[Any, ...]]] = [(use, (number,)) for number in range(clients)]
+        work += [(send_half_heads, (server.port, strangers, end))] + [(send_cookies, (server.port, end))] * 24
+        threads = [threading.Thread(target=function, args=arguments) for function, arguments in work]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        problems = [*seen.problems, *judge(server, seen)]
+        server.stop()
+        return waited, problems, len(server.log())
+
+
 def _lives(memory: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
     for process in dict.fromkeys(process for process, *_ in memory):
         held = [own for one, own, _ in memory if one == process and own]
@@ -450,7 +533,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--disk", type=int, default=1000, metavar="MB", help="size of the disk of the server")
+    parser.add_argument("--strangers", type=int, help="so many who do not know the token, instead of hard times")
     given = parser.parse_args(arguments)
+    if given.strangers is not None:
+        waited, problems, log = run_strangers(given.strangers, given.clients, given.seconds)
+        waited.sort()
+        shares = ", ".join(f"{waited[int(share * (len(waited) - 1))]:.2f} s ({share:.0%})" for share in (0.5, 0.99, 1))
+        print(f"{len(waited)} answers waited for: {shares}; log {log:,} bytes; {len(problems)} lost or wrong")
+        print(*problems[:10], sep="\n")
+        return int(bool(problems))
     outcome = run_load(given.clients, given.seconds, given.seed, given.disk)
     seen = outcome.seen
     statuses = sorted({status for _, status in seen.answers})

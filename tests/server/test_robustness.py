@@ -5,10 +5,13 @@ from __future__ import annotations
 import errno
 import io
 import json
+import logging
 import lzma
 import os
 import socket
+import urllib.request
 import zipfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,8 +22,8 @@ from fastapi.testclient import TestClient
 from msg2.server import security, web_app
 from msg2.server.settings import ServerSettings
 from msg2.server.web_app import listening_socket
-from tests.server.conftest import PATIENCE, Open, learnt, refused, uploaded
-from tests.server.live import app_address
+from tests.server.conftest import PATIENCE, Open, learnt, refused, until, uploaded
+from tests.server.live import app_address, running_app
 
 GRAPH = {"format": "msg2.graph/2", "task": "tea", "steps": ["a", "b"], "preconditions": {"b": "a"}}
 ROW = {"video": "v", "step": "a"}
@@ -166,3 +169,38 @@ def test_so_many_plans_are_not_made(client: TestClient) -> None:
     run = client.post("/api/runs", json={"graph": graph}).json()["id"]
     assert client.post(f"/api/runs/{run}/events", json={"plan": "b", "k": 100}).status_code == 200
     assert "k is more than 100" in refused(client.post(f"/api/runs/{run}/events", json={"plan": "b", "k": 101}), 422)
+
+
+def test_half_sent_heads_do_not_stop_the_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_app, "_MAX_IDLE", 20, raising=False)
+    with running_app(tmp_path) as (address, server), ExitStack() as opened:
+        host, port = address.removeprefix("http://").rstrip("/").split(":")
+        for _ in range(60):
+            half = opened.enter_context(socket.create_connection((host, int(port))))
+            half.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half: ")
+        with urllib.request.urlopen(f"{address}api/choices", timeout=PATIENCE) as answer:
+            assert answer.status == 200
+        until(lambda: len(server.server_state.connections) <= 20)
+
+
+def test_a_complaint_that_strangers_cause_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running_app(tmp_path):
+        for name in ("asyncio", "uvicorn.error"):
+            for _ in range(1000):
+                logging.getLogger(name).error("of this test: socket.accept() out of system resource")
+    assert len(caplog.records) == 1
+
+
+def test_the_app_may_open_as_many_files_as_the_machine_allows(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 1000), most))
+    try:
+        with running_app(tmp_path) as (_, server):
+            now = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            assert now == most or now >= 16_000
+            assert server.config.limit_concurrency <= now // 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, most))

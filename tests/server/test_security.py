@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
+import starlette.requests
 from fastapi.testclient import TestClient
 
 from msg2.errors import InputError
@@ -169,9 +171,52 @@ def test_a_session_outlives_the_server_but_its_folder_is_its_own(open_app: Open,
     first.get(f"/?token={TOKEN}")
     cookies = {"Cookie": "; ".join(f"{name}={value}" for name, value in first.cookies.items())}
     first.__exit__(None, None, None)
-    assert open_app(token=TOKEN[::-1]).get("/api/data", headers=cookies).status_code == 200
+    again = open_app(token=TOKEN)
+    assert again.get("/api/data", headers=cookies).status_code == 200
+    again.__exit__(None, None, None)
+    assert (
+        open_app(token=TOKEN[::-1]).get("/api/data", headers=cookies).status_code == 401
+    )  # a session of another token
     other = open_app(token=TOKEN, folder=tmp_path / "other")
     assert other.get("/api/data", headers=cookies).status_code == 401
+
+
+def test_a_session_expires_and_is_of_one_port(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = open_app(token=TOKEN)
+    cookie = client.get(f"/?token={TOKEN}", follow_redirects=False).headers["set-cookie"]
+    assert cookie.startswith("msg2-8765=")
+    assert "max-age=2592000" in cookie.lower()
+    assert client.get("/api/data").status_code == 200
+    now = time.time()
+    for days, status in ((29, 200), (31, 401)):
+        monkeypatch.setattr(security.time, "time", lambda days=days: now + days * 24 * 3600)
+        assert client.get("/api/data").status_code == status
+
+
+def test_only_sessions_are_parsed_as_cookies(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To take apart what is in quotes takes seconds for 60 KB, on the event loop, and nobody needs a token for that."""
+    parsed, parse = list[str](), starlette.requests.cookie_parser
+
+    def seen(text: str) -> dict[str, str]:
+        parsed.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(starlette.requests, "cookie_parser", seen)
+    client = open_app(token=TOKEN)
+    client.get(f"/?token={TOKEN}")
+    (name, value), *_ = client.cookies.items()
+    client.cookies.clear()
+    hostile = 'a="' + '\\"' * 30_000 + '"; msg2-1="' + '\\"' * 3000 + f'"; msg2-2={"a" * 999}'
+    assert client.get("/api/data", headers={"Cookie": hostile}).status_code == 401
+    assert client.get("/api/data", headers={"Cookie": f"{hostile}; {name}={value}; b=c"}).status_code == 200
+    assert {text for text in parsed if text} == {f"{name}={value}"}
+
+
+def test_so_many_guesses_do_not_hold_connections(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = open_app(token=TOKEN)
+    monkeypatch.setattr(security, "_MAX_GUESSES", 0)
+    assert "too many wrong tokens" in refused(client.get("/api/data", headers={"Authorization": "Bearer x"}), 429)
+    assert client.get("/api/data", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
 
 
 def test_who_guesses_waits_longer_and_longer(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,8 @@ def serve(
         from msg2.server.security import new_token, read_token
         from msg2.server.workspace import Workspace
     usage_error_if(no_token and token_file is not None, "--no-token and --token-file contradict each other")
-    token = os.environ.get(_TOKEN_VARIABLE) or new_token() if token_file is None else read_token(token_file)
+    known = os.environ.get(_TOKEN_VARIABLE) if token_file is None else read_token(token_file)
+    token = known or new_token()
     with console.usage_errors():
         settings = ServerSettings(
             folder=folder, host=host, port=port, token=None if no_token else token,
@@ -66,7 +67,8 @@ def serve(
         address = f"http://{name}:{listening.getsockname()[1]}/{query}"
         server = web_app.AppServer(workspace)
         with server.capture_signals(), _files_with_token(settings, address) as page:
-            console.print_line(f"msg2 is at {address} and keeps its work in {folder}; Ctrl-C ends it")
+            shown = address.partition("?")[0] if known else address  # what is a secret elsewhere stays one in logs
+            console.print_line(f"msg2 is at {shown} and keeps its work in {folder}; Ctrl-C ends it")
             console.out.file.flush()
             # Without a display, a browser would open in this terminal.
             display = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))

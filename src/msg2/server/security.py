@@ -1,7 +1,8 @@
 """Who may use the app: which host, origin and token a request must have, and how many bytes it may send.
 
-A browser trades the token for a session cookie: a random number with its HMAC under a secret of the folder, so it
-outlives a restart. Whoever guesses waits: 0.02 s · 2ⁿ after n wrong guesses, at most 5 s. Against DNS rebinding and
+A browser trades the token for a session cookie: when it expires and a random number, with their HMAC under a secret of
+the folder and the token, so it outlives a restart, but not another token. No other cookie is ever looked at. Whoever
+guesses waits: 0.02 s · 2ⁿ after n wrong guesses, at most 5 s. Against DNS rebinding and
 requests from other sites, the Host header must name this machine, and the origin must be this app, or a site that is
 allowed: its pages are not let in by the cookie, but need the token.
 """
@@ -29,6 +30,10 @@ from msg2.server.settings import LOOPBACK_HOSTS, ServerSettings
 _FIRST_DELAY, _LONGEST_DELAY = 0.02, 5.0
 _FORGET_SECONDS = 60.0
 """Wrong guesses are forgotten after so long without another one."""
+_MAX_GUESSES = 100
+"""Wrong guesses whose answers wait at the same time: each has a connection."""
+_SESSION_SECONDS = 30 * 24 * 3600
+_SESSION = re.compile(r"(?:\A|;) ?(msg2-\d{1,5}=[0-9a-f.]{1,150})(?=;|\Z)")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.IGNORECASE)
 _THIS_MACHINE = frozenset(f"[{name}]" if ":" in name else name for name in LOOPBACK_HOSTS)
 _UPLOAD_PATHS = ("/api/data", "/api/preview")
@@ -71,10 +76,8 @@ class Authenticator:
         file = folder / ".secret"
         if not file.is_file():
             write_whole(file, secrets.token_bytes(32))
-        self._secret = file.read_bytes()
-        # Browsers do not tell ports apart: apps on the same machine have cookies of different names.
-        self._cookie = f"msg2-{hashlib.sha256(str(folder.resolve()).encode(errors='replace')).hexdigest()[:8]}"
-        self._delay, self._last_wrong = 0.0, 0.0
+        self._secret = file.read_bytes() + token.encode()
+        self._delay, self._last_wrong, self._guesses = 0.0, 0.0, 0
 
     async def refuse(self, request: HTTPConnection, is_foreign: bool) -> Response | None:
         """Answer a request without the token or a session, or one that trades the token for a session.
@@ -82,8 +85,7 @@ class Authenticator:
         A browser cannot set headers of a WebSocket: there the token may be in the address. The session counts for this
         app's own pages only.
         """
-        number, _, signature = request.cookies.get(self._cookie, "").partition(".")
-        has_session = not is_foreign and hmac.compare_digest(signature.encode(), self._sign(number).encode())
+        has_session = not is_foreign and self._is_session(request)
         is_page, is_socket = request.scope.get("method") == "GET", request.scope["type"] == "websocket"
         in_address = request.query_params.get("token") if is_page or is_socket else None
         if is_page and in_address is not None and (has_session or self._is_token(in_address)):
@@ -94,7 +96,13 @@ class Authenticator:
         if is_socket and in_address is not None and self._is_token(in_address):
             return None
         if in_address is not None or in_header:
-            await asyncio.sleep(self._delay_of_guess())
+            if self._guesses >= _MAX_GUESSES:
+                return _refusal(429, "too many wrong tokens at the same time", "try again in some seconds")
+            self._guesses += 1
+            try:
+                await asyncio.sleep(self._delay_of_guess())
+            finally:
+                self._guesses -= 1
         if "text/html" in request.headers.get("accept", ""):
             return HTMLResponse(_TOKEN_PAGE, 401, {"Content-Security-Policy": _POLICY.format("'self'")})
         hint = "open the address that `msg2 serve` printed, or send the header `Authorization: Bearer …`"
@@ -106,16 +114,23 @@ class Authenticator:
         path = "/" + request.scope["path"].lstrip("/")
         response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
         if is_new:
-            number = secrets.token_hex(16)
-            response.set_cookie(self._cookie, f"{number}.{self._sign(number)}", httponly=True, samesite="lax")
+            session = f"{int(time.time()) + _SESSION_SECONDS:x}.{secrets.token_hex(16)}"
+            value, name = f"{session}.{self._sign(session)}", _cookie_name(request)
+            response.set_cookie(name, value, _SESSION_SECONDS, httponly=True, samesite="lax")
         return response
+
+    def _is_session(self, request: HTTPConnection) -> bool:
+        """Tell whether a request has a session that has not expired."""
+        session, _, signature = request.cookies.get(_cookie_name(request), "").rpartition(".")
+        is_signed = hmac.compare_digest(signature.encode(), self._sign(session).encode())
+        return is_signed and int(session.partition(".")[0], 16) > time.time()
 
     def _is_token(self, text: str) -> bool:
         """Tell whether a text is the token, in a time that does not depend on the text."""
         return hmac.compare_digest(text.encode(), self._token.encode())
 
-    def _sign(self, number: str) -> str:
-        return hmac.new(self._secret, number.encode(), hashlib.sha256).hexdigest()
+    def _sign(self, session: str) -> str:
+        return hmac.new(self._secret, session.encode(), hashlib.sha256).hexdigest()
 
     def _delay_of_guess(self) -> float:
         """Count a wrong guess; in seconds, how long its answer has to wait."""
@@ -123,6 +138,18 @@ class Authenticator:
         grown = 2 * self._delay if now - self._last_wrong < _FORGET_SECONDS else 0.0
         self._delay, self._last_wrong = min(max(grown, _FIRST_DELAY), _LONGEST_DELAY), now
         return self._delay
+
+
+def _cookie_name(request: HTTPConnection) -> str:
+    """Browsers do not tell ports apart: apps on the same machine have cookies of different names."""
+    return f"msg2-{(request.scope.get('server') or ('', 0))[1] or 0}"
+
+
+def _keep_sessions(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Drop all cookies but sessions: to parse what strangers send as a cookie may take seconds."""
+    cookies = "; ".join(value.decode("latin-1") for name, value in headers if name == b"cookie")
+    sessions = "; ".join(_SESSION.findall(cookies))
+    return [header for header in headers if header[0] != b"cookie"] + [(b"cookie", sessions.encode())]
 
 
 class OriginMiddleware:
@@ -136,6 +163,8 @@ class OriginMiddleware:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
+
+        scope["headers"] = _keep_sessions(scope["headers"])
 
         async def answer(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.http.response.start"):

@@ -4,10 +4,12 @@ import asyncio
 import logging
 import mimetypes
 import socket
+import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from html import escape
 from importlib import resources
+from typing import ClassVar
 
 import uvicorn
 from anyio import to_thread
@@ -34,8 +36,13 @@ from msg2.server.settings import ServerSettings
 from msg2.server.workspace import ConflictError, NotFoundError, Workspace, WorkspaceDep
 
 _log = logging.getLogger(__name__)
+_BACKLOG = 128
 HEAD_SECONDS = 15.0
 """How long the head of a request may take to arrive."""
+_MAX_IDLE, _MAX_CONNECTIONS = 256, 4096
+"""Connections on which no request is being answered, of which the oldest one gives way, and all of them."""
+_SILENT_SECONDS = 60.0
+"""A complaint that strangers can cause, about connections or requests, is logged once in this time."""
 _THREADS = 200
 """Requests that are dealt with at the same time; most of them wait for a process, and take no time themselves."""
 _ERRORS = (400, 401, 403, 404, 408, 413, 422, 429, 500, 503, 507)
@@ -128,14 +135,24 @@ def create_app(workspace: Workspace) -> FastAPI:
 
 
 class PatientProtocol(H11Protocol):
-    """Closes a connection on which the head of a request does not arrive within some seconds."""
+    """Closes a connection on which the head of a request does not arrive within some seconds, or too many wait."""
 
     _timer: asyncio.TimerHandle | None = None
+    _begun = 0.0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being answered, on a connection that is open."""
+        return (self.cycle is None or self.cycle.response_complete) and not self.transport.is_closing()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
+        self._begun = self.loop.time()
         self._wait_for_head()
+        idle = [other for other in self.connections if isinstance(other, PatientProtocol) and other.is_idle]
+        if len(idle) > _MAX_IDLE:
+            min(idle, key=lambda other: other._begun).transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Take what has arrived, and go on waiting where that is no whole head."""
@@ -160,15 +177,46 @@ class PatientProtocol(H11Protocol):
         self._timer = None
 
 
+class _SilenceRepetitions(logging.Filter):
+    """Lets a message through once in a while, however often it comes."""
+
+    _last: ClassVar[dict[str, float]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether the message is to be logged."""
+        now, text = time.monotonic(), record.getMessage()[:100]
+        if now - self._last.get(text, -_SILENT_SECONDS) < _SILENT_SECONDS:
+            return False
+        self._last[text] = now
+        return True
+
+
+_SILENCE = _SilenceRepetitions()
+
+
+def _raise_file_limit() -> int:
+    """Let this process open as many files as it may, and return how many connections leave enough for the rest."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return _MAX_CONNECTIONS
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = most if 0 <= most < 4 * _MAX_CONNECTIONS else 4 * _MAX_CONNECTIONS
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
+    return min(_MAX_CONNECTIONS, files // 2)
+
+
 class AppServer(uvicorn.Server):
     """The app as a server; wrap `run` in `capture_signals`, so that a signal ends it in good order."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._app = create_app(workspace)
+        for name in ("asyncio", "uvicorn.error"):
+            logging.getLogger(name).addFilter(_SILENCE)
         config = uvicorn.Config(
             self._app, http=PatientProtocol, ws=WSProtocol, ws_max_size=_MAX_MESSAGE_BYTES,
             ws_per_message_deflate=False, log_level="warning", access_log=False, server_header=False,
-            timeout_graceful_shutdown=3,
+            timeout_graceful_shutdown=3, backlog=_BACKLOG, limit_concurrency=_raise_file_limit(),
         )  # fmt: skip
         super().__init__(config)
 
@@ -194,7 +242,7 @@ def listening_socket(settings: ServerSettings) -> socket.socket:
             opened = undo.enter_context(socket.socket(family, kind, proto))
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             opened.bind(address)
-            opened.listen(128)
+            opened.listen(_BACKLOG)
         except OSError as error:
             where, hint = f"{settings.host}:{settings.port}", "choose another --host or --port; 0 takes a free port"
             raise InputError(f"cannot listen there ({error.strerror})", where=where, hint=hint) from None
