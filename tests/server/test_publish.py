@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from msg2.formats import read_graph
-from tests.server.conftest import learnt, refused, uploaded
+from tests.server.conftest import Open, learnt, refused, uploaded
 
 docx = pytest.importorskip("docx")
 TEXTS = {
@@ -69,3 +69,25 @@ def test_learning_again_keeps_the_texts_and_asks_for_another_review(client: Test
     assert procedure["status"] == "Draft — not reviewed"
     assert procedure["texts"] == {**TEXTS, "reviewed": None}
     assert client.get(address).json()["status"].startswith("Reviewed")  # the earlier one stays as it was
+
+
+def test_a_link_for_colleagues_opens_the_procedure_and_nothing_else(open_app: Open) -> None:
+    client = open_app(token="0123456789abcdef")
+    client.headers["authorization"] = "Bearer 0123456789abcdef"
+    graph, other = (learnt(client, uploaded(client)["id"])["id"] for _ in range(2))
+    link = client.get(f"/api/work/{graph}/procedure").json()["link"]
+    del client.headers["authorization"]
+    read = client.get(link, headers={"sec-fetch-site": "cross-site", "sec-fetch-dest": "document"})
+    assert read.status_code == 200
+    assert "whisk" in read.text
+    signature = link.partition("?")[2]
+    assert not client.cookies
+    for path in (f"/procedure/{other}", f"/page/{graph}", f"/api/work/{graph}/procedure", "/", f"/publish/{graph}"):
+        assert client.get(f"{path}?{signature}").status_code == 401
+    assert client.put(f"/procedure/{graph}?{signature}").status_code == 401
+
+
+def test_the_qr_code_holds_the_address(client: TestClient) -> None:
+    svg = client.get("/api/qr", params={"text": "http://127.0.0.1:8765/procedure/x?shared=y"})
+    assert svg.headers["content-type"] == "image/svg+xml"
+    assert svg.text.rstrip().endswith("</svg>")

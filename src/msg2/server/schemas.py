@@ -359,11 +359,15 @@ class ProcedureEntry(StrictModel):
 
 
 class ProcedureResponse(StrictModel):
-    """A written procedure: its status, the texts that people can change, and its steps in order."""
+    """A written procedure: its status, the texts that people can change, and its steps in order.
+
+    Whoever has the `link`, a path of this app, can read the procedure, and nothing else.
+    """
 
     title: str
     status: str
     version: int
+    link: str
     texts: ProcedureTexts
     steps: list[ProcedureEntry]
 

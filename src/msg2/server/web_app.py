@@ -31,7 +31,7 @@ from msg2.server.graph_functions import PAGE_FILE
 from msg2.server.jobs import JobQueue
 from msg2.server.sandbox import CallCancelledError
 from msg2.server.schemas import ConflictResponse, ErrorResponse, RecordId, error_response
-from msg2.server.security import AccessMiddleware, OriginMiddleware
+from msg2.server.security import AccessMiddleware, Authenticator, OriginMiddleware
 from msg2.server.settings import ServerSettings
 from msg2.server.workspace import ConflictError, NotFoundError, Workspace, WorkspaceDep
 
@@ -120,10 +120,11 @@ def create_app(workspace: Workspace) -> FastAPI:
         separate_input_output_schemas=False,
         responses={status: {"model": ErrorResponse} for status in _ERRORS} | {409: {"model": ConflictResponse}},
     )
-    app.state.workspace, app.state.jobs, app.state.runs = workspace, jobs, runs
+    app.state.workspace, app.state.jobs, app.state.runs, settings = workspace, jobs, runs, workspace.settings
+    app.state.authenticator = None if settings.token is None else Authenticator(settings.token, settings.folder)
     for router in (routes.questions, routes.datasets, workbench.router, routes.graphs, runs.router, screens):
         app.include_router(router)
-    app.add_middleware(AccessMiddleware, settings=workspace.settings)
+    app.add_middleware(AccessMiddleware, settings=settings, authenticator=app.state.authenticator)
     app.add_middleware(
         CORSMiddleware, allow_origins=workspace.settings.allowed_origins, allow_methods=_METHODS,
         allow_headers=["Authorization"], allow_private_network=True,

@@ -75,9 +75,13 @@ export async function show(screen, id) {
     el("ol", { className: "texts" }, ...steps.map(({ item }) => item)), save);
   const files = el("p", { className: "downloads" }, "Download: ", ...FORMATS.map(([format, name]) =>
     link(name, `/api/work/${id}/procedure/as/${format}`, { download: "" })));
+  const address = new URL(procedure.link, location.href).href;
+  const share = el("details", { className: "box" }, el("summary", {}, "A link for colleagues"),
+    el("p", {}, "Whoever has this link reads the procedure, and nothing else: ", link(address, address)),
+    el("img", { src: `/api/qr?${new URLSearchParams({ text: address })}`, alt: "The link as a QR code, for a phone", loading: "lazy" }));
   screen.replaceChildren(el("h1", {}, nameElement(procedure.title)), status,
     el("p", { className: "buttons" }, link("Back to the graph", `/graph/${id}`, { className: "as-button" }),
       link("Open as a page of its own", `/procedure/${id}`, { className: "as-button", target: "_blank", rel: "noopener" })),
-    files, el("div", { className: "publish" }, form, preview));
+    files, share, el("div", { className: "publish" }, form, preview));
   update();
 }
