@@ -72,7 +72,8 @@ export async function show(screen, id) {
   const form = el("section", { "aria-label": "Texts" },
     el("div", { className: "fields" }, field("Version", version), field("Reviewed by", reviewer), field("On", day)),
     field("You need, one thing per line", tools), field("Take care, of the whole procedure", warnings),
-    el("ol", { className: "texts" }, ...steps.map(({ item }) => item)), save);
+    el("ol", { className: "texts" }, ...steps.map(({ item }) => item)),
+    el("p", { className: "save-bar" }, save));
   const files = el("p", { className: "downloads" }, "Download: ", ...FORMATS.map(([format, name]) =>
     link(name, `/api/work/${id}/procedure/as/${format}`, { download: "" })));
   const address = new URL(procedure.link, location.href).href;
