@@ -48,7 +48,7 @@ def test_no_serious_problem_on_any_screen(tab: Callable[..., Any], address: str,
         ("", "section table", "details"), (f"data/{data}", "button.main", "details"),
         (f"graph/{learnt}", ".diagram .node", "main > details"), (f"graph/{graph}", ".diagram .node", ""),
         ("draw", "form", ""), (f"draw/{graph}", ".diagram .node", ""), (f"labels/{data}", ".segment", ""),
-        (f"follow/{graph}", "main button", ""),
+        (f"publish/{learnt}", ".texts li", ""), ("nowhere", "main a", ""), (f"follow/{graph}", "main button", ""),
     ):  # fmt: skip
         page.goto(f"{address}{path}")
         page.locator(ready).first.wait_for()

@@ -103,7 +103,9 @@ def test_options_that_cannot_be_used(msg2, data: Path) -> None:
     go = ("phrases", data / "steps.csv", data / "captions")
     assert msg2(*go, "-o", data / "spoken.txt").code == 2
     assert msg2(*go, "--seconds", -1).code == 2
-    assert "is not a model of spaCy" in msg2(*go, "--phrases", "no_such_model").complaint
+    complaint = msg2(*go, "--phrases", "no_such_model").complaint
+    assert "is not a model of spaCy (Can't find model 'no_such_model')" in complaint
+    assert "[E" not in complaint
     msg2("features", data / "captions", "-o", data / "store")
     ran = msg2("phrases", data / "steps.csv", data / "store", "--phrases", "no_such_model")
     assert ran.code == 2

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
-from msg2.formats import read, read_all, summarize
+from msg2.formats import preview_table, read, read_all, summarize
 from msg2.formats.excel import _to_text
 from msg2.formats.times import parse_clock
 from msg2.task import Segment, Task, Video
@@ -118,3 +118,24 @@ def test_times_are_shown_as_they_are_read(milliseconds: int) -> None:
     cell = timedelta(milliseconds=milliseconds)
     for shown in (cell, datetime(1899, 12, 30) + cell):
         assert parse_clock(_to_text(shown, False)) == milliseconds / 1000
+
+
+@pytest.mark.parametrize("header", ["video,step", "Film,Schritt"])
+def test_a_title_above_the_header_is_passed_over(tmp_path: Path, header: str) -> None:
+    rows = [["Kitchen, autumn"], [], header.split(","), ["v1", "whisk"], ["v1", "fry"]]
+    cells = "".join(
+        f"<row r='{number}'>"
+        + "".join(f"<c r='{column}{number}' t='str'><v>{cell}</v></c>" for column, cell in zip("AB", row, strict=False))
+        + "</row>"
+        for number, row in enumerate(rows, start=1)
+    )
+    path = workbook(tmp_path / "steps.xlsx", f"<worksheet><sheetData>{cells}</sheetData></worksheet>")
+    if header == "video,step":
+        summary = summarize(path)
+        assert "what stands above row 3 is no part of the table" in summary.assumptions
+        assert [video.sequence() for video in read(path)] == [("whisk", "fry")]
+    else:  # which column is which has to be asked
+        preview = preview_table(path)
+        assert preview is not None
+        assert preview.header == ("Film", "Schritt")
+        assert preview.rows == (("v1", "whisk"), ("v1", "fry"))

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import sys
 import threading
 import webbrowser
@@ -61,7 +62,7 @@ def serve(
     with _orderly(), Workspace(settings) as workspace, web_app.listening_socket(settings) as listening:
         for path in paths or ():
             workspace.add_path(path)
-        name = f"[{host}]" if ":" in host else host
+        name = _own_address() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
         query = "" if settings.token is None else f"?token={quote(settings.token, safe='')}"
         address = f"http://{name}:{listening.getsockname()[1]}/{query}"
         server = web_app.AppServer(workspace)
@@ -74,6 +75,16 @@ def serve(
             if not no_browser and (display or not sys.platform.startswith("linux")):
                 threading.Thread(target=webbrowser.open, args=(page.resolve().as_uri(),), daemon=True).start()
             server.run(sockets=[listening])
+
+
+def _own_address() -> str:
+    """Return the address under which other machines reach this one; no packet is sent for that."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # an address of nobody (RFC 5737): only the way to it is looked up
+            return str(probe.getsockname()[0])
+        except OSError:  # there is no network
+            return "127.0.0.1"
 
 
 @contextmanager

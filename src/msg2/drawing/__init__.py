@@ -8,7 +8,7 @@ from msg2.drawing.diagram import build_diagram
 from msg2.drawing.dot import DOT_RENDERERS, directly_follows_dot, fitting_dot, render_svg
 from msg2.drawing.graph_page import find_video_links, html_page
 from msg2.drawing.mermaid import to_mermaid
-from msg2.drawing.procedure import make_procedure, write_procedure
+from msg2.drawing.procedure import PROCEDURE_SUFFIXES, make_procedure, write_procedure
 from msg2.drawing.style import PictureOptions
 from msg2.errors import InputError, require
 from msg2.files import write_together
@@ -19,8 +19,8 @@ from msg2.graph import SubtaskGraph
 from msg2.task import Step, Task
 
 __all__ = [
-    "SUFFIXES", "PictureOptions", "find_video_links", "html_page", "make_procedure", "show", "show_directly_follows",
-    "svg", "write_procedure",
+    "PROCEDURE_SUFFIXES", "SUFFIXES", "PictureOptions", "find_video_links", "html_page", "make_procedure", "show",
+    "show_directly_follows", "svg", "write_procedure",
 ]  # fmt: skip
 
 _PAGE = ".html"

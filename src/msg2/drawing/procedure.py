@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 DRAFT = "Draft — not reviewed"
 PEOPLE = "The pictures show people who took part in the recordings: ask them before you pass this on."
+PROCEDURE_SUFFIXES = (".html", ".md", ".docx", ".pdf")
+"""The formats of a written procedure, by the suffix of the file."""
 CHOICES = {
     "one": "Do one of these:",
     "one or none": "Do one of these, or none:",
@@ -380,13 +382,12 @@ def write_procedure(
     """
     from msg2.drawing import procedure_files
 
-    writers: Mapping[str, Callable[[Procedure], str | bytes]] = {
-        ".html": procedure_page, ".md": to_markdown,
-        ".docx": procedure_files.to_docx, ".pdf": procedure_files.to_pdf,
-    }  # fmt: skip
-    if (suffix := path.suffix.lower()) not in writers:
-        raise InputError("is no format of a procedure", where=path, hint=f"use one of {' '.join(writers)}")
-    write_whole(path, writers[suffix](make_procedure(graph, data, stills)))
+    writers: tuple[Callable[[Procedure], str | bytes], ...]
+    writers = (procedure_page, to_markdown, procedure_files.to_docx, procedure_files.to_pdf)
+    if (suffix := path.suffix.lower()) not in PROCEDURE_SUFFIXES:
+        raise InputError("is no format of a procedure", where=path, hint=f"use one of {' '.join(PROCEDURE_SUFFIXES)}")
+    write = writers[PROCEDURE_SUFFIXES.index(suffix)]
+    write_whole(path, write(make_procedure(graph, data, stills)))
     return path
 
 

@@ -32,6 +32,7 @@ SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 _NO_SEPARATORS = {" ": "spaces", ":": "colons"}
 _BOM = b"\xef\xbb\xbf"
 _BYTES_AT_ONCE = 1 << 16  # larger pieces are fresh memory each time, which takes longer than the search
+_MOST_ROWS_ABOVE = 10  # such as a title, above the header in a sheet
 _FEW_LINES = 3  # text with fewer lines is not given to Arrow: there is nothing to gain, or a line without an end
 
 HeaderTest: TypeAlias = Callable[[Sequence[str]], bool]  # could these cells be a header? That decides the separator
@@ -365,7 +366,9 @@ def _numbers(array: pyarrow.Array, dtype: np.dtype[np.generic]) -> NDArray[np.nu
 def _open_sheet(source: Source, fits: HeaderTest) -> Table:
     sheets = [(name, rows) for name, rows in source.sheets if rows]
     require(sheets, "is empty", where=source.path, hint="the first row names the columns")
-    name, ((line, header), *below) = next((sheet for sheet in sheets if fits(sheet[1][0][1])), sheets[0])
+    begins = [(name, rows[above:]) for name, rows in sheets for above in range(min(len(rows), _MOST_ROWS_ABOVE))]
+    tables = [each for each in begins if sum(map(bool, each[1][0][1])) > 1] or begins  # a title is in one cell
+    name, ((line, header), *below) = next((each for each in tables if fits(each[1][0][1])), tables[0])
     header = header[: max(n for n, cell in enumerate(header, start=1) if cell)]
     width = len(header)
     for number, cells in below:
@@ -374,6 +377,8 @@ def _open_sheet(source: Source, fits: HeaderTest) -> Table:
     rows = [(number, [*cells, *[""] * width][:width]) for number, cells in below]
     read = partial(_code_rows, rows, header)
     assumptions = [f"of {len(sheets)} sheets, {short_repr(name)} is read"] if len(sheets) > 1 else []
+    if line != dict(sheets)[name][0][0]:
+        assumptions.append(f"what stands above row {line} is no part of the table")
     where, lines = source.row(line), [number for number, _ in rows]
     return Table(source, tuple(header), read, where, lambda: lines, "\t", assumptions, lambda: rows)
 

@@ -383,6 +383,17 @@ class SubtaskGraph:
             texts=self.texts.rename_steps(new),
         )
 
+    def with_texts(self, texts: ProcedureTexts) -> SubtaskGraph:
+        """The same graph with other texts of its written procedure.
+
+        >>> from msg2.graph.graph_file import ProcedureTexts
+        >>> texts = ProcedureTexts(descriptions={"boil": "Boil half a litre of water."})
+        >>> SubtaskGraph("tea", ["boil"]).with_texts(texts).texts.descriptions
+        {'boil': 'Boil half a litre of water.'}
+        """
+        rest = {key: value for key, value in self.to_json().items() if key not in ProcedureTexts.model_fields}
+        return SubtaskGraph.from_json({**rest, **texts.model_dump(exclude_none=True)})
+
     def to_networkx(self) -> networkx.DiGraph:
         """A `networkx.DiGraph` of steps and operators; see `msg2.graph.evidence.node_link_graph`.
 

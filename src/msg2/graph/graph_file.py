@@ -6,7 +6,7 @@ The package has the schema as `schema.json`; tests/graph/test_schema.py says how
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, RootModel, SkipValidation, ValidationError
@@ -145,6 +145,12 @@ class ProcedureTexts(_PartOfFile):
             for caution in self.warnings
         ]
         descriptions = {new(name): text for name, text in self.descriptions.items()}
+        return self.model_copy(update={"descriptions": descriptions, "warnings": cautions})
+
+    def of_steps(self, steps: Container[str]) -> ProcedureTexts:
+        """The same texts without those of other steps."""
+        cautions = [caution for caution in self.warnings if caution.step is None or caution.step in steps]
+        descriptions = {name: text for name, text in self.descriptions.items() if name in steps}
         return self.model_copy(update={"descriptions": descriptions, "warnings": cautions})
 
 

@@ -236,8 +236,9 @@ class VerbPhraseExtractor:
         try:
             self._nlp = spacy.load(model, exclude=["ner"])
         except (OSError, ValueError, ImportError, KeyError) as error:
-            hint = "give the folder of a spaCy model, or the name of one that is installed, such as en_core_web_sm"
-            raise wrong_model_error(model, "model of spaCy", str(error), hint) from None
+            hint = "give its folder, or install it: python -m spacy download en_core_web_sm"
+            reason = re.sub(r"^\[E\d+\] ", "", str(error)).partition(". ")[0]  # spaCy numbers its errors
+            raise wrong_model_error(model, "model of spaCy", reason, hint) from None
         if missing := [part for part in ("parser", "lemmatizer") if part not in self._nlp.pipe_names]:
             raise InputError(f"is a spaCy model without a {missing[0]}", where=model, hint="take a whole pipeline")
         self._keep_sentences = keep_sentences

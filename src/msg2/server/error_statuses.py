@@ -28,7 +28,8 @@ def explain_error(error: Exception) -> tuple[int, InputError]:
             what = "is no id: an id has 32 characters, 0 to 9 and a to f" if wrong_id else first["msg"]
             return 422, InputError(what, where=".".join(map(str, first["loc"])) or None)
         case HTTPException():
-            return error.status_code, InputError(error.detail)
+            detail = "there is nothing at this address" if error.status_code == 404 else error.detail
+            return error.status_code, InputError(detail)
         case CallCancelledError():
             return 503, InputError("the server is ending")
     return 500, InputError("msg2 has failed at this, its log says why")

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, TypeAlias, TypedDict, cast
 
 from msg2 import assist, drawing, formats, inference, metrics
 from msg2.assist.events import answer_event
 from msg2.assist.following import unknown_step_error
 from msg2.assist.run_log import FORMAT
 from msg2.errors import InputError, require
-from msg2.files import safe_names, write_together
+from msg2.files import safe_names, write_together, write_whole
 from msg2.formats.reading import choose_task
 from msg2.formats.source import Source
 from msg2.graph import SubtaskGraph
+from msg2.graph.graph_file import ProcedureTexts
 from msg2.inference.inference import run_inference
 from msg2.options import fields_to_json
 from msg2.progress import Progress
@@ -39,6 +40,10 @@ def learn_graph(data: Dataset, request: schemas.JobRequest, folder: Path, *, pro
     task = read_task(data, request.task, **request.reading())
     progress(0, None, "learning")
     graph = run_inference(task, progress=progress, **request.arguments()).graph
+    earlier = folder.parent / (request.replaces or "") / GRAPH_FILE
+    if request.replaces is not None and earlier.is_file():  # what people wrote stays, but is to be reviewed again
+        texts = formats.read_graph(earlier).texts
+        graph = graph.with_texts(texts.of_steps(graph.index).model_copy(update={"reviewed": None}))
     progress(0, None, "drawing")
     return _save_graph(graph, folder, task)
 
@@ -90,6 +95,37 @@ def export_graph(path: Path, suffix: str, folder: Path) -> str:
     stem = safe_names([graph.task])[0]
     drawing.show(graph, folder / f"{stem}{suffix}")
     return pack_files(sorted(folder.iterdir()), folder, stem)
+
+
+Recordings: TypeAlias = tuple[Dataset, schemas.JobRequest] | None
+"""What a graph was learned from, and how that was read; None where that is not known any more."""
+
+
+def _read_recordings(recordings: Recordings) -> Task | None:
+    if recordings is None:
+        return None
+    data, job = recordings
+    return read_task(data, job.task, **job.reading())
+
+
+def describe_procedure(path: Path, recordings: Recordings) -> JsonObject:
+    """Say what the written procedure of a graph has: its texts, and its steps in order."""
+    graph = formats.read_graph(path)
+    procedure = drawing.make_procedure(graph, _read_recordings(recordings))
+    steps = [{"label": step.label, "name": step.name, "notes": [*step.musts, *step.notes]} for step in procedure.steps]
+    texts = graph.texts.model_dump(mode="json")
+    return {"title": procedure.title, "status": procedure.status, "texts": texts, "steps": steps}
+
+
+def save_texts(path: Path, texts: ProcedureTexts) -> None:
+    """Write other texts of the written procedure into a graph file."""
+    write_whole(path, formats.read_graph(path).with_texts(texts).dumps())
+
+
+def export_procedure(path: Path, recordings: Recordings, suffix: str, folder: Path) -> str:
+    """Write a graph as a procedure for people."""
+    graph = formats.read_graph(path)
+    return graph.write(folder / f"{safe_names([graph.task])[0]}{suffix}", _read_recordings(recordings)).name
 
 
 def export_directly_follows(data: Dataset, suffix: str, folder: Path, *, task: str | None, top_down: bool) -> str:

@@ -62,7 +62,8 @@ class JobQueue:
         if len(self._cancelled) >= self._settings.waiting:
             raise QueueFullError("too many jobs are waiting", hint="try again later")
         task = request.task or (dataset.tasks[0].name if len(dataset.tasks) == 1 else "")
-        record = new_graph("learnt", state="waiting", task=task, name=dataset.name, job=request)
+        title = "" if request.replaces is None else self._workspace.graphs.get(request.replaces).title
+        record = new_graph("learnt", state="waiting", task=task, name=dataset.name, title=title, job=request)
         return self._enqueue(self._workspace.graphs.put(record))
 
     def remove(self, id: str) -> None:

@@ -3,18 +3,19 @@
 The name of an uploaded file never becomes a path. Nothing is kept of a question.
 """
 
+import io
 import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, cast
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi import Path as PathParameter
 from starlette.requests import ClientDisconnect
 
-from msg2.drawing import SUFFIXES
+from msg2.drawing import PROCEDURE_SUFFIXES, SUFFIXES
 from msg2.drawing.dot import DOT_RENDERERS
 from msg2.errors import InputError, require
 from msg2.formats.registry import WRITERS
@@ -25,6 +26,7 @@ from msg2.server import dataset_functions, graph_functions, schemas
 from msg2.server.jobs import JobQueueDep
 from msg2.server.sandbox import JsonObject, NamedFile
 from msg2.server.schemas import DatasetRecord, GraphRecord, QueryText, RecordId, TablePreviewResponse
+from msg2.server.security import Authenticator
 from msg2.server.workspace import Workspace, WorkspaceDep, new_dataset, new_graph, new_upload, update_record
 
 datasets = APIRouter(prefix="/api", tags=["data"])
@@ -164,6 +166,7 @@ def download_directly_follows(
 graphs = APIRouter(prefix="/api", tags=["work"])
 questions = APIRouter(prefix="/api", tags=["questions"])
 
+_ProcedureFormat: TypeAlias = Annotated[str, format_parameter(PROCEDURE_SUFFIXES)]
 _GraphFormat: TypeAlias = Annotated[str, format_parameter(SUFFIXES)]
 
 
@@ -253,6 +256,46 @@ def download_graph(id: RecordId, format: _GraphFormat, workspace: WorkspaceDep) 
     """The graph in a format of `msg2 show`; where that takes several files, a ZIP archive of them."""
     file = workspace.graph_file(id)
     return export_response(workspace, format, SUFFIXES, "graphs", graph_functions.export_graph, file)
+
+
+@graphs.get("/work/{id}/procedure")
+def get_procedure(id: RecordId, request: Request, workspace: WorkspaceDep) -> schemas.ProcedureResponse:
+    """The written procedure of a graph, to be edited, and a link for people who are only to read it."""
+    record = workspace.graphs.get(id)
+    arguments = workspace.graph_file(id), workspace.recordings(record)
+    described = workspace.sandbox.call(graph_functions.describe_procedure, *arguments).value
+    authenticator, page = cast(Authenticator | None, request.app.state.authenticator), f"/procedure/{id}"
+    link = page if authenticator is None else authenticator.share(page)
+    return schemas.ProcedureResponse.model_validate({**described, "version": record.version, "link": link})
+
+
+@graphs.put("/work/{id}/procedure")
+def save_texts(
+    id: RecordId, change: schemas.SaveTextsRequest, request: Request, workspace: WorkspaceDep
+) -> schemas.ProcedureResponse:
+    """Change the texts of a written procedure: what to do, what to be careful about, who has reviewed it."""
+    with workspace.changing_graph(id, change.version) as record:
+        workspace.sandbox.call(graph_functions.save_texts, workspace.graph_file(id), change.texts)
+        workspace.graphs.put(record)
+    return get_procedure(id, request, workspace)
+
+
+@graphs.get("/work/{id}/procedure/as/{format}", response_class=Response, responses=DOWNLOAD_SCHEMA)
+def download_procedure(id: RecordId, format: _ProcedureFormat, workspace: WorkspaceDep) -> Response:
+    """The written procedure as a file; as `msg2 write`."""
+    arguments = workspace.graph_file(id), workspace.recordings(workspace.graphs.get(id))
+    export = graph_functions.export_procedure
+    return export_response(workspace, format, PROCEDURE_SUFFIXES, "procedures", export, *arguments)
+
+
+@graphs.get("/qr", response_class=Response, responses={200: {"content": {"image/svg+xml": {}}}})
+def draw_qr_code(text: QueryText) -> Response:
+    """A QR code, to open an address on a phone."""
+    import segno
+
+    picture = io.BytesIO()
+    segno.make(text, micro=False).save(picture, kind="svg", scale=4, light="#ffffff")
+    return Response(picture.getvalue(), media_type="image/svg+xml")
 
 
 @questions.post("/infer")

@@ -15,7 +15,7 @@ from msg2.assist.events import Alarm
 from msg2.assist.time_left import WaitingTime
 from msg2.errors import InputError
 from msg2.formats.graph_reader import MAX_DEPTH, has_level
-from msg2.graph.graph_file import GraphFileContent
+from msg2.graph.graph_file import GraphFileContent, ProcedureTexts
 from msg2.inference import METHODS, Constraints
 from msg2.inference.merging import VoteKind, VoteOutcome
 from msg2.inference.registry import DEFAULT_METHOD, make_options
@@ -183,9 +183,10 @@ class InferRequest(LearnSettings):
 
 
 class JobRequest(LearnSettings):
-    """POST /api/work: a graph to be learned from a dataset."""
+    """POST /api/work: a graph to be learned from a dataset; what `replaces` says in words, it says as well."""
 
     data: RecordId
+    replaces: RecordId | None = None
 
 
 class NextStepsRequest(StrictModel):
@@ -340,6 +341,35 @@ class ArrowEntry(TypedDict):
     before: str
     after: str
     kind: str
+
+
+class SaveTextsRequest(StrictModel):
+    """The texts of a written procedure; `version` is that of the graph that they were read from."""
+
+    version: Version
+    texts: ProcedureTexts
+
+
+class ProcedureEntry(StrictModel):
+    """A step of a written procedure: its number, and what else there is to know."""
+
+    label: str
+    name: str
+    notes: list[str]
+
+
+class ProcedureResponse(StrictModel):
+    """A written procedure: its status, the texts that people can change, and its steps in order.
+
+    Whoever has the `link`, a path of this app, can read the procedure, and nothing else.
+    """
+
+    title: str
+    status: str
+    version: int
+    link: str
+    texts: ProcedureTexts
+    steps: list[ProcedureEntry]
 
 
 class GraphViewResponse(TypedDict):

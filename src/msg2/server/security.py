@@ -1,10 +1,11 @@
 """Who may use the app: which host, origin and token a request must have, and how many bytes it may send.
 
 A browser trades the token for a session cookie: when it expires and a random number, with their HMAC under a secret of
-the folder and the token, so it outlives a restart, but not another token. No other cookie is ever looked at. Whoever
-guesses waits: 0.02 s · 2ⁿ after n wrong guesses, at most 5 s. Against DNS rebinding and
-requests from other sites, the Host header must name this machine, and the origin must be this app, or a site that is
-allowed: its pages are not let in by the cookie, but need the token.
+the folder and the token, so it outlives a restart, but not another token. No other cookie is ever looked at. A link to
+a written procedure that people pass on has the HMAC of its path, and opens nothing else. Whoever guesses waits:
+0.02 s · 2ⁿ after n wrong guesses, at most 5 s. Against DNS rebinding and requests from other sites, the Host header
+must name this machine, and the origin must be this app, or a site that is allowed: its pages are not let in by the
+cookie, but need the token.
 """
 
 import asyncio
@@ -95,7 +96,14 @@ class Authenticator:
             return None
         if is_socket and in_address is not None and self._is_token(in_address):
             return None
-        if in_address is not None or in_header:
+        shared = request.query_params.get("shared")
+        if (
+            is_page
+            and shared is not None
+            and hmac.compare_digest(shared.encode(), self._sign(request.url.path).encode())
+        ):
+            return None
+        if in_address is not None or in_header or shared is not None:
             if self._guesses >= _MAX_GUESSES:
                 return _refusal(429, "too many wrong tokens at the same time", "try again in some seconds")
             self._guesses += 1
@@ -107,6 +115,10 @@ class Authenticator:
             return HTMLResponse(_TOKEN_PAGE, 401, {"Content-Security-Policy": _POLICY.format("'self'")})
         hint = "open the address that `msg2 serve` printed, or send the header `Authorization: Bearer …`"
         return _refusal(401, "this app wants to know its token", hint)
+
+    def share(self, path: str) -> str:
+        """Return a link to a page that people without the token may read; it opens nothing else."""
+        return f"{path}?shared={self._sign(path)}"
 
     def _welcome(self, request: HTTPConnection, is_new: bool) -> Response:
         """Redirect to the same address without the token, with a session where that is new."""
@@ -188,16 +200,16 @@ class OriginMiddleware:
         else:
             is_link = request.scope.get("method") == "GET" and headers.get("sec-fetch-dest") == "document"
             is_own = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
-            is_allowed = is_own or (is_link and path == "/")  # a link may lead to the front door
+            # A link may lead to the front door, and to what was written to be passed on.
+            is_allowed = is_own or (is_link and (path == "/" or path.startswith("/procedure/")))
         return None if is_allowed else "the request comes from another site"
 
 
 class AccessMiddleware:
     """Behind the other: lets through who knows the token, and bodies that are not too long."""
 
-    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
-        self._app, self._settings = app, settings
-        self._authenticator = None if settings.token is None else Authenticator(settings.token, settings.folder)
+    def __init__(self, app: ASGIApp, settings: ServerSettings, authenticator: Authenticator | None) -> None:
+        self._app, self._settings, self._authenticator = app, settings, authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Deal with one request or WebSocket, as any ASGI application does."""

@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
+from html import escape
 from importlib import resources
 from typing import ClassVar
 
@@ -14,7 +15,7 @@ import uvicorn
 from anyio import to_thread
 from fastapi import APIRouter, FastAPI, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection
@@ -30,7 +31,7 @@ from msg2.server.graph_functions import PAGE_FILE
 from msg2.server.jobs import JobQueue
 from msg2.server.sandbox import CallCancelledError
 from msg2.server.schemas import ConflictResponse, ErrorResponse, RecordId, error_response
-from msg2.server.security import AccessMiddleware, OriginMiddleware
+from msg2.server.security import AccessMiddleware, Authenticator, OriginMiddleware
 from msg2.server.settings import ServerSettings
 from msg2.server.workspace import ConflictError, NotFoundError, Workspace, WorkspaceDep
 
@@ -66,7 +67,11 @@ def get_screen() -> Response:
     return get_static_file("index.html")
 
 
-for _address in ("/", "/data/{id}", "/graph/{id}", "/draw", "/draw/{id}", "/labels/{id}", "/follow/{id}"):
+for _address in (
+    "/",
+    "/draw",
+    *(f"/{name}/{{id}}" for name in ("data", "graph", "draw", "labels", "follow", "publish")),
+):
     screens.get(_address)(get_screen)
 
 
@@ -83,6 +88,13 @@ def get_graph_page(id: RecordId, workspace: WorkspaceDep) -> Response:
     """The page of a graph, in a sandbox of the browser."""
     path = workspace.graph_file(id, PAGE_FILE)
     return FileResponse(path, media_type="text/html", headers={"Content-Security-Policy": _SANDBOX_POLICY})
+
+
+@screens.get("/procedure/{id}")
+def get_procedure_page(id: RecordId, workspace: WorkspaceDep) -> Response:
+    """The written procedure of a graph as a page of its own, in a sandbox of the browser."""
+    page = routes.download_procedure(id, "html", workspace)
+    return Response(page.body, media_type="text/html", headers={"Content-Security-Policy": _SANDBOX_POLICY})
 
 
 def create_app(workspace: Workspace) -> FastAPI:
@@ -108,10 +120,11 @@ def create_app(workspace: Workspace) -> FastAPI:
         separate_input_output_schemas=False,
         responses={status: {"model": ErrorResponse} for status in _ERRORS} | {409: {"model": ConflictResponse}},
     )
-    app.state.workspace, app.state.jobs, app.state.runs = workspace, jobs, runs
+    app.state.workspace, app.state.jobs, app.state.runs, settings = workspace, jobs, runs, workspace.settings
+    app.state.authenticator = None if settings.token is None else Authenticator(settings.token, settings.folder)
     for router in (routes.questions, routes.datasets, workbench.router, routes.graphs, runs.router, screens):
         app.include_router(router)
-    app.add_middleware(AccessMiddleware, settings=workspace.settings)
+    app.add_middleware(AccessMiddleware, settings=settings, authenticator=app.state.authenticator)
     app.add_middleware(
         CORSMiddleware, allow_origins=workspace.settings.allowed_origins, allow_methods=_METHODS,
         allow_headers=["Authorization"], allow_private_network=True,
@@ -238,13 +251,17 @@ def listening_socket(settings: ServerSettings) -> socket.socket:
     return opened
 
 
-def _handle_error(request: HTTPConnection, error: Exception) -> JSONResponse:
+def _handle_error(request: HTTPConnection, error: Exception) -> Response:
     status, problem = explain_error(error)
     if status == 500 and isinstance(error, OSError):  # others are logged by who calls this
         _log.error("%s could not be answered", request.url.path, exc_info=error)
     headers = {"Allow": ", ".join(sorted(_allowed_methods(request)))} if status == 405 else {}
     more = {"current": error.current} if isinstance(error, ConflictError) else {}
-    return JSONResponse({**error_response(problem).model_dump(), **more}, status, headers)
+    response = error_response(problem)
+    if "text/html" in request.headers.get("accept", ""):  # a person, who came by a link or typed the address
+        said = ". ".join(filter(None, (response.error, response.hint)))
+        return HTMLResponse(_STATIC_FILES["error.html"].decode().format(problem=escape(said)), status, headers)
+    return JSONResponse({**response.model_dump(), **more}, status, headers)
 
 
 def _allowed_methods(request: HTTPConnection) -> set[str]:

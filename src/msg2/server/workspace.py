@@ -239,6 +239,12 @@ class Workspace:
             result = self.sandbox.call(function, *arguments, folder)
         return self.graphs.put(update_record(graph, **result.value, remarks=result.messages))
 
+    def recordings(self, graph: GraphRecord) -> graph_functions.Recordings:
+        """What a graph was learned from; None where nobody learned it, or the data was removed."""
+        with suppress(NotFoundError):
+            return None if graph.job is None else (self.dataset(graph.job.data), graph.job)
+        return None
+
     @contextmanager
     def changing_graph(self, id: str, version: int | None) -> Iterator[GraphRecord]:
         """Read the record of a graph that nobody else changes until the end of the block, as its next version."""

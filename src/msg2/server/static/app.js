@@ -3,7 +3,7 @@ import { showError } from "./dom.js";
 
 const [, name, id] = location.pathname.split("/");
 const screens = { "": "./home.js", data: "./dataset.js", graph: "./graph.js", draw: "./graph_editor.js", labels: "./workbench.js",
-  follow: "./follow.js" };
+  follow: "./follow.js", publish: "./publish.js" };
 
 try {
   const screen = await import(screens[name]);

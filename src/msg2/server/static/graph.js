@@ -22,7 +22,7 @@ export async function show(screen, id) {
       const panel = explanationPanel(form);
       const changes = before ? await changeElements(before, id) : [];
       screen.replaceChildren(...heading, el("div", { className: "graph-view" }, figure, panel.element),
-        ...changes, ...resultElements(work, choices, form));
+        ...changes, ...resultElements(work, choices, form), ...historyElements(work, (await get("work")).work));
       const view = await get(`work/${id}/view?top_down=${innerWidth < NARROW}`);
       panel.showRules(view);
       showDiagram(figure, view.svg, view.steps, (step) => {
@@ -118,9 +118,23 @@ async function changeElements(before, id) {
     ...comparisonElements(found, "Before", "Now"))];
 }
 
+/** The graphs that were learned before with other rules, and the one that was learned after. */
+function historyElements(work, records) {
+  const earlier = [];
+  const before = ({ job }) => records.find(({ id }) => id === job?.replaces);
+  for (let record = before(work); record; record = before(record)) earlier.push(record);
+  const later = records.filter((record) => record.job?.replaces === work.id);
+  const item = (record, when) => el("li", {}, `${when}: `, link(`${dateText(record.made)}, ${rulesText(record)}`, `/graph/${record.id}`));
+  const items = [...later.map((record) => item(record, "later")), ...earlier.map((record) => item(record, "before"))];
+  return items.length ? [el("details", { className: "box" }, el("summary", {}, "History"), el("ul", { className: "pairs" }, ...items))] : [];
+}
+
+const rulesText = (work) => plural(rulesOf(work).length, "rule");
+
 function resultElements(work, choices, form) {
   const buttons = el("p", { className: "buttons" },
     link("Follow along", `/follow/${work.id}`, { className: "as-button main" }),
+    link("Publish", `/publish/${work.id}`, { className: "as-button" }),
     link("Change by hand", `/draw/${work.id}`, { className: "as-button" }),
     link("Open as a page of its own", `/page/${work.id}`, { className: "as-button", target: "_blank", rel: "noopener" }));
   const files = el("p", { className: "downloads" }, "Download: ", ...choices.graph_formats.map((format) =>
@@ -150,7 +164,7 @@ function relearnForm(work, choices, relearn) {
   const again = reportErrors(() => {
     const { data, task } = work.job;
     const told = Object.fromEntries(Object.keys(relations).map((kind) => [kind, ofKind(kind)]));
-    return relearn({ data, task, ...form.value(), ...told }, work.id);
+    return relearn({ data, task, replaces: work.id, ...form.value(), ...told }, work.id);
   });
 
   /** Try other rules; where they are refused, those from before stay. */

@@ -16,7 +16,8 @@ export async function show(screen) {
     const [datasets, records] = [(await get("data")).data, (await get("work")).work];
     const again = reportErrors(fill);
     data.replaceChildren(...datasetsTable(datasets, again));
-    graphs.replaceChildren(...graphsTable(records, again));
+    const replaced = new Set(records.map((work) => work.state !== "failed" && work.job?.replaces)); // see their history
+    graphs.replaceChildren(...graphsTable(records.filter((work) => !replaced.has(work.id)), again));
     if (records.some(isRunning)) setTimeout(again, 700);
   }
 
