@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from msg2.graph.closure import Relation, break_cycles, transitive_closure
+from msg2.inference.likelihood.choices import to_flags
 from msg2.inference.likelihood.ors import Clause, ClauseSearch
 from msg2.inference.likelihood.score import (
     MIN_GAIN,
@@ -140,12 +141,16 @@ def _promising_moves(
     """The pairs of which it promises most to add, remove or reverse them, the best first."""
     # [a, b]: by how much log p rises if b waits for a as well (late steps left aside), and if it no longer does.
     added = gains.blocking @ (gains.gain * gains.eligible).T
-    only = gains.choices.open * (order.relation.T.astype(np.float32) @ gains.blocking == 1)
-    removed = -(gains.blocking @ (gains.gain * only).T)
+    removed, covering = np.zeros_like(added), order.covering_pairs
+    once = [order.eligible.blocked_once(step) for step in range(len(added))]
+    loss = -gains.gain * to_flags(once, len(scorer.events.step))[:, gains.choices.chosen]
+    for step in covering.any(axis=0).nonzero()[0].tolist():
+        before_it = covering[:, step]
+        removed[before_it, step] = gains.blocking[before_it] @ loss[step]
     kinds: tuple[tuple[PairMove, Gains, Relation], ...] = (
         ("add", added, order.free_pairs & ~scorer.together),
-        ("remove", removed, order.covering_pairs),
-        ("reverse", removed + added.T, order.covering_pairs & ~scorer.together),
+        ("remove", removed, covering),
+        ("reverse", removed + added.T, covering & ~scorer.together),
     )
     moves: list[tuple[float, PairMove, int, int]] = []
     for kind, gain, possible in kinds:
