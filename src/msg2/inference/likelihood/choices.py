@@ -113,14 +113,6 @@ class EligibleSteps:
     hit: BitSet  # the choices at which the step that begins is eligible
     count: NDArray[np.int16]  # (E,): the number of eligible steps
 
-    def blocked_once(self, step: int) -> BitSet:
-        """Find the choices at which exactly one of the steps that come before a step keeps it waiting."""
-        once = again = 0
-        for before in self.relation[:, step].nonzero()[0].tolist():
-            again |= once & self.blocking[before]
-            once |= self.blocking[before]
-        return once & ~again
-
 
 def log_sum_exp(logs: FloatArray) -> FloatArray:
     """log Σ exp of every row, shape (rows, J) -> (rows,); scipy's own takes longer than all the rest of a score."""
