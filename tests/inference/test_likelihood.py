@@ -25,7 +25,7 @@ from msg2.inference.likelihood.search import (
     rebuild_losing_steps,
     starting_orders,
 )
-from msg2.inference.likelihood.structure import _log_dirichlet_integral, group_alternatives
+from msg2.inference.likelihood.structure import _joined, group_alternatives
 from msg2.sequences import Sequences, Variants
 from msg2.simulation import NoiseOptions, RandomWorldOptions, random_world, simulate
 from msg2.simulation.simulator import SimulationOptions
@@ -192,9 +192,9 @@ def test_where_the_search_ends_scores_afresh_the_same(seed: int) -> None:
 def test_rates_are_integrated_out() -> None:
     rng = np.random.default_rng(0)
     drawn = rng.dirichlet([1, 1, 1], size=200_000)
-    assert math.exp(_log_dirichlet_integral(2, 1, 3)) == pytest.approx(
-        (drawn ** [2, 1, 3]).prod(axis=1).mean(), rel=0.02
-    )
+    # Two videos show both groups, one only the first, three only the second.
+    joined = float(_joined(np.array(2.0), np.array(3), 5, 6, rate=0.1)) - 6 * math.log(0.9)
+    assert math.exp(joined) == pytest.approx((drawn ** [2, 1, 3]).prod(axis=1).mean(), rel=0.02)
 
 
 @pytest.mark.parametrize("order", list(permutations(range(4)))[::5])

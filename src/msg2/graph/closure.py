@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -62,15 +62,19 @@ def depths(relation: Relation) -> NDArray[np.int64]:
 def clique_cover(pairs: Iterable[tuple[_Item, _Item]]) -> tuple[tuple[_Item, ...], ...]:
     """Cover all pairs with groups in which everything is paired with everything, each as large as possible."""
     linked = {frozenset(pair) for pair in pairs}
-    names = sorted({name for pair in linked for name in pair})
+    partners: dict[_Item, set[_Item]] = {}
+    for a, b in (pair for group in linked for pair in permutations(group, 2)):
+        partners.setdefault(a, set()).add(b)
+    covered: set[tuple[_Item, _Item]] = set()
     groups: list[tuple[_Item, ...]] = []
-    for a, b in combinations(names, 2):
-        if {a, b} in linked and not any(a in group and b in group for group in groups):
+    for a, b in sorted((a, b) for a in partners for b in partners[a] if a < b):
+        if (a, b) not in covered:
             group = [a, b]
-            for name in names:
-                if all({name, member} in linked for member in group):
+            for name in sorted(partners[a] & partners[b]):
+                if partners[name].issuperset(group):
                     group.append(name)
             groups.append(tuple(sorted(group)))
+            covered.update(combinations(groups[-1], 2))
     return tuple(groups)
 
 
@@ -118,12 +122,12 @@ def reduce_order(graph: SubtaskGraph) -> tuple[tuple[Step, Step], ...]:
     carrier = kinds.before & (kinds.needs | always[:, None])  # [x, c]: every run with c has x, before it
     carried = kinds.needs | (kinds.before.astype(np.float32) @ carrier.astype(np.float32) > 0)
     kept = tuple(pair for pair in graph.order if not carried[index[pair[0]], index[pair[1]]])
-    with_or = kept and any("any" in formula.kinds for formula in graph.preconditions.values())
-    for pair in kept if with_or else ():  # the other branches of an OR may be ruled out
-        fewer = tuple(other for other in kept if other != pair)
-        if replace(graph, order=fewer).kind(*pair) != "free":
-            kept = fewer
-    return kept
+    with_or = {name for name, formula in graph.preconditions.items() if "any" in formula.kinds}
+    left = graph.relation(kept)
+    for a, c in ((index[a], index[c]) for a, c in kept if c in with_or):  # the other branches may be ruled out
+        left[a, c] = False
+        left[a, c] = not _close_order(graph, kinds.needs, kinds.exclusive, left)[a, c]
+    return tuple(pair for pair in kept if left[index[pair[0]], index[pair[1]]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,15 +162,21 @@ def find_pair_kinds(graph: SubtaskGraph) -> PairKinds:
             break
         exclusive = wider
     needs = graph.relation((earlier, name) for name, needed in graph.necessary.items() for earlier in needed)
+    before = _close_order(graph, needs, exclusive, graph.relation(graph.order))
+    return PairKinds(graph.steps, needs & ~exclusive, before, exclusive)
+
+
+def _close_order(graph: SubtaskGraph, needs: Relation, exclusive: Relation, order: Relation) -> Relation:
+    """[a, b] where every run with both has a first: what `needs` and `order` say, and what follows from them."""
+    different, before = ~np.eye(len(needs), dtype=np.bool_), needs | order
     always = np.array([name in graph.required for name in graph.steps], dtype=np.bool_)
-    before = needs | graph.relation(graph.order)
     while True:
         # a, x, b in this order, and x is in every run with b, or in every run at all.
         wider = before | (before.astype(np.float32) @ (before & (needs | always[:, None])).astype(np.float32) > 0)
         # A step comes before an OR where it comes before, is or rules out every branch.
         wider = _follow(graph, wider | exclusive | ~different) & different & ~exclusive
         if (wider == before).all():
-            return PairKinds(graph.steps, needs & ~exclusive, before, exclusive)
+            return before
         before = wider
 
 

@@ -25,6 +25,7 @@ from msg2.graph import Formula, SubtaskGraph, all_of, step
 from msg2.graph.closure import Relation, clique_cover, reduce_order, required_steps, transitive_closure
 from msg2.graph.graph_file import StatedRule
 from msg2.inference.result import LearnedPreconditions, keep_clauses, replace_preconditions
+from msg2.progress import Progress
 from msg2.sequences import Sequences
 from msg2.task import Segment, Step, Task, Video
 from msg2.text import short_repr
@@ -226,7 +227,11 @@ def _parse_weight(value: object, where: str) -> int:
 
 
 def learn_with_constraints(
-    sequences: Sequences, options: object, learn: Callable[..., LearnedPreconditions], constraints: Constraints
+    sequences: Sequences,
+    options: object,
+    learn: Callable[..., LearnedPreconditions],
+    constraints: Constraints,
+    **told: Progress,
 ) -> LearnedPreconditions:
     """Learn by a method that obeys: from the hints as well, and what it has learned is repaired."""
     # The videos of the hints: each shows one step, then another.
@@ -236,7 +241,7 @@ def learn_with_constraints(
         for copy in range(videos)
     ]
     hints = Sequences.from_task(Task("hints", sequences.steps, hinted))
-    learnt = learn(sequences.concatenate(hints) if hinted else sequences, options)
+    learnt = learn(sequences.concatenate(hints) if hinted else sequences, options, **told)
     obeying = apply_constraints(sequences.steps, learnt, constraints, sequences.before)
     if not constraints.hints and learnt.relearn:
         return replace(obeying, relearn=partial(_relearn, relearn=learnt.relearn, constraints=constraints))

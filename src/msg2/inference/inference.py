@@ -18,7 +18,7 @@ from msg2.formats.reading import choose_task
 from msg2.graph import Formula, SubtaskGraph
 from msg2.graph.closure import reduce_order
 from msg2.graph.evidence import WEAK_BELOW
-from msg2.inference.bootstrap import GraphFrequencies, LearnFunction, bootstrap, choose_samples, drop_uncertain_clauses
+from msg2.inference.bootstrap import GraphFrequencies, bootstrap, choose_samples, drop_uncertain_clauses
 from msg2.inference.constraints import Constraints, learn_with_constraints
 from msg2.inference.delta import Learner, SweepPoint, best_delta, evaluate_grid, sweep_delta
 from msg2.inference.likelihood.score import NameEncoder
@@ -263,8 +263,9 @@ def _learn(
     if getattr(chosen, "absent", None) == "auto":
         chosen = replace(chosen, absent=sequences.absent)
     sequences = replace(sequences, absent=getattr(chosen, "absent", sequences.absent))
-    learn: LearnFunction = partial(chosen_method.learn, options=chosen)
-    learned, frequencies = learn(sequences), None
+    learn = partial(chosen_method.learn, options=chosen)
+    told = {"progress": progress} if chosen_method.tells_progress and progress is not no_progress else {}
+    learned, frequencies = learn(sequences, **told), None
     if samples is not None:
         frequencies = bootstrap(
             sequences, learned.relearn or learn, samples, seed, jobs=jobs, engine=engine, progress=progress

@@ -36,6 +36,8 @@ class Method:
     """Whether `learn` takes an `encoder` of the names of the steps."""
     compares_purity: bool = False
     """Whether δ is compared with transition purities, and used for nothing else: between two of them, all δ are one."""
+    tells_progress: bool = False
+    """Whether `learn` takes a `progress`, which is told how far it is."""
 
 
 def _accept_plugin(name: str, value: object) -> Mapping[str, Method]:
@@ -69,7 +71,7 @@ METHODS: Registry[Method] = Registry("msg2.methods", _accept_plugin, {
     "likelihood": Method(
         LikelihoodOptions, learn_by_likelihood,
         "The partial order under which noisy videos are most probable; there is no threshold to choose.",
-        reads_names=True,
+        reads_names=True, tells_progress=True,
     ),
 })  # fmt: skip
 """All methods by name, those of plug-ins included."""

@@ -123,6 +123,7 @@ def step_evidence(
     left_out = {} if tells_kinds else optional_steps(sequences, graph)
     groups = [] if tells_kinds else interchangeable_steps(sequences)
     instead = {name: group for group in groups for name in group}
+    last_times = LastTimes(sequences, sequences.steps)
     careless = careless_shares(sequences, graph) if sequences.absent == "skipped" else {}
 
     def edge_support(parent: Step, name: Step) -> Support:
@@ -160,8 +161,8 @@ def step_evidence(
             entry["edges"] = {parent: edge_support(parent, name).to_json() for parent in parents}
         if at_once := [sequences.steps[other] for other in np.flatnonzero(together_only[position]).tolist()]:
             entry["together"] = {o: replace(edge_support(o, name), weak=False).to_json() for o in at_once}
-        if responses := [_count_responses(sequences, *pair, shares) for pair in graph.responses if pair[0] == name]:
-            entry["responses"] = responses
+        if responses := [formula for first, formula in graph.responses if first == name]:
+            entry["responses"] = _count_responses(sequences, last_times, name, responses, shares)
         if partners := sorted(graph.partners(name)):
             both = {partner: int(weight @ (shown[:, position] & shown[:, index[partner]])) for partner in partners}
             entry["exclusive"] = both
@@ -207,17 +208,19 @@ def _count_alternatives(
 
 
 def _count_responses(
-    sequences: Sequences, name: Step, formula: Formula, shares: GraphFrequencies | None
-) -> dict[str, object]:
-    """Count the videos with a step, and those in which a formula is done after the last time; ties are in neither."""
-    place = sequences.steps.index(name)
-    follows, lacks, weight = LastTimes(sequences, sequences.steps).after(place)
-    columns = [sequences.steps.index(other) for other in sorted(formula.steps)]
-    held, not_held = follows[:, columns].any(axis=1), lacks[:, columns].all(axis=1)
-    absent = ~sequences.shown[sequences.shown[:, place]][:, columns].any(axis=1)
-    counts = {"held": int(weight @ held), "videos": int(weight @ (held | not_held)), "lacking": int(weight @ absent)}
-    share = {} if shares is None else {"confidence": round(shares.response(name, formula), 6)}
-    return {"follows": formula.to_json(), **counts, **share}
+    sequences: Sequences, last_times: LastTimes, name: Step, formulas: list[Formula], shares: GraphFrequencies | None
+) -> list[dict[str, object]]:
+    """Count the videos with a step, and those in which each formula is done after its last time; ties are in neither."""
+    place, responses = sequences.steps.index(name), []
+    shown, (follows, lacks, weight) = sequences.shown[sequences.shown[:, place]], last_times.after(place)
+    for formula in formulas:
+        columns = [sequences.steps.index(other) for other in sorted(formula.steps)]
+        held, not_held = follows[:, columns].any(axis=1), lacks[:, columns].all(axis=1)
+        told, absent = int(weight @ (held | not_held)), int(weight @ ~shown[:, columns].any(axis=1))
+        share = {} if shares is None else {"confidence": round(shares.response(name, formula), 6)}
+        counts = {"held": int(weight @ held), "videos": told, "lacking": absent}
+        responses.append({"follows": formula.to_json(), **counts, **share})
+    return responses
 
 
 def optional_steps(sequences: Sequences, graph: SubtaskGraph) -> dict[Step, int]:

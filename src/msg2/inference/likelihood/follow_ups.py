@@ -57,10 +57,11 @@ def find_responses(
         earliest = np.flatnonzero(possible & ~later.any(axis=0)).tolist()
         follows, _, weight = last.after(a)
         found, _ = group_alternatives(earliest, follows, weight, presence.absent_rate) if len(earliest) > 1 else ([], 0)
-        groups.append({group for group in found if not any(group <= other for other in certain)})
+        groups.append(set(found))
+    told = {group for group in set().union(*groups) if any(group <= other for other in certain)}
     responses: list[tuple[Step, Formula]] = []
     for a, own in enumerate(groups):
-        for group in own.difference(*(groups[c] for c in np.flatnonzero(must[a]).tolist())):
+        for group in own.difference(told, *(groups[c] for c in np.flatnonzero(must[a]).tolist())):
             direct[a] &= ~must[[*group]].all(axis=0)  # what follows each of them anyway
             responses.append((names[a], any_of(step(names[b]) for b in group)))
     return [*responses, *((names[a], step(names[b])) for a, b in np.argwhere(direct).tolist())]

@@ -22,6 +22,7 @@ from msg2.inference.likelihood.search import find_order, find_order_quickly
 from msg2.inference.likelihood.structure import Structure, combine
 from msg2.inference.result import Candidate, LearnedPreconditions
 from msg2.options import Count, Positive, ShareBelowOne, options_class
+from msg2.progress import Progress
 from msg2.sequences import FloatArray, Sequences, Variants
 from msg2.task import Step
 
@@ -52,7 +53,12 @@ class LikelihoodOptions:
     """Nats that a round of moves, or a new estimate of the noise, must gain for the search to go on."""
 
 
-def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder | None = None) -> LearnedPreconditions:
+def learn(
+    sequences: Sequences,
+    options: LikelihoodOptions,
+    encoder: NameEncoder | None = None,
+    progress: Progress | None = None,
+) -> LearnedPreconditions:
     """Learn for every step a conjunction of steps, or of alternatives.
 
     Parameters
@@ -63,11 +69,13 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
         How the search goes.
     encoder : callable, optional
         Turns the names of steps into vectors: names that are alike then count.
+    progress : Progress, optional
+        Is told of every round of the search.
     """
     variants = sequences.variants.in_canonical_order()
     steps = variants.steps
     similarity = None if encoder is None else name_similarity(steps, encoder)
-    scorer, order = find_order(variants, options, similarity)
+    scorer, order = find_order(variants, options, similarity, progress)
     presence = PresenceModel.fit(variants, options.absent)
     structure = combine(order, presence, variants, every_label=sequences.absent == "skipped").with_twins(variants.twins)
     learned = _to_graph(variants, presence, structure)

@@ -44,9 +44,10 @@ class ClauseSearch:
         choices = gains.gain[step].nonzero()[0]
         self._gain: Gains = gains.gain[step].take(choices)
         # Of the P possible steps, shape (P, E); `_place` says which row is whose.
-        here = np.ix_(self._possible, choices)
-        self._not_begun, self._absent = gains.choices.not_begun[here], gains.choices.absent[here]
-        self._blocking_at_all = gains.blocking_at_all[here]
+        self._not_begun, self._absent, self._blocking_at_all = (
+            flags.take(choices, axis=1)[self._possible]
+            for flags in (gains.choices.not_begun, gains.choices.absent, gains.blocking_at_all)
+        )
         self._place = {step: place for place, step in enumerate(self._possible.tolist())}
         # Those that were begun before this step in many videos, and are still to come where waiting gains.
         most, places = scorer.options.alternatives, np.arange(len(self._possible))

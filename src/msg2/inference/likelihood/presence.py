@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -182,9 +183,15 @@ def log_binomial(times: _Counts, chances: _Counts | int, rate: _Rate) -> FloatAr
     return np.asarray(times * np.log(rate) + (chances - times) * np.log1p(-np.asarray(rate)))
 
 
+@cache
+def log_factorials(bits: int) -> FloatArray:
+    """Compute log k! of every k below 2^bits; importing scipy.special would take longer."""
+    return np.cumsum(np.log(np.maximum(np.arange(1 << bits), 1)))
+
+
 def log_any_rate(times: _Counts, chances: _Counts | int) -> FloatArray:
-    """Compute the same at any rate, all alike: log B(k + 1, n − k + 1); importing scipy.special would take longer."""
-    logs = np.cumsum(np.log(np.maximum(np.arange(int(np.max(chances, initial=0)) + 2), 1)))
+    """Compute the same at any rate, all alike: log B(k + 1, n − k + 1)."""
+    logs = log_factorials(int(np.max(chances, initial=0) + 1).bit_length())
     return np.asarray(logs[times] + logs[chances - times] - logs[chances + 1])
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.graph.closure import Relation, transitive_closure
+from msg2.graph.closure import Relation
 from msg2.inference.likelihood.choices import ChoiceEvents, Disjunction, EligibleSteps, log_sum_exp, to_flags
 from msg2.sequences import FloatArray, Variants
 from msg2.task import Step
@@ -129,10 +129,12 @@ class ScoredOrder:
         """[a, b] where b is after a, through needed steps or alternatives, shape (N, N)."""
         if not self.disjunctions:
             return self.relation
-        edges = self.relation.copy()
+        reach = self.relation.copy()
         for step, group in self.disjunctions:
-            edges[[*group], step] = True
-        return transitive_closure(edges)
+            above, below = reach[:, [*group]].any(axis=1), reach[step].copy()
+            above[[*group]] = below[step] = True
+            reach[above] |= below
+        return reach
 
     def clauses(self, step: int) -> tuple[frozenset[int], ...]:
         """What a step waits for: one step of each clause; the single steps first, then the ORs."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from msg2.graph.closure import Relation, break_cycles, transitive_closure
+from msg2.inference.likelihood.choices import to_flags
 from msg2.inference.likelihood.ors import Clause, ClauseSearch
 from msg2.inference.likelihood.score import (
     MIN_GAIN,
@@ -28,6 +29,7 @@ from msg2.inference.likelihood.score import (
     or_cost,
 )
 from msg2.inference.msg2 import purity
+from msg2.progress import Progress
 from msg2.sequences import FloatArray, Variants
 
 if TYPE_CHECKING:
@@ -51,24 +53,34 @@ _MOST_LOSING = 8
 
 
 def find_order(
-    variants: Variants, options: LikelihoodOptions, similarity: FloatArray | None = None
+    variants: Variants,
+    options: LikelihoodOptions,
+    similarity: FloatArray | None = None,
+    progress: Progress | None = None,
 ) -> tuple[OrderScorer, ScoredOrder]:
-    """Find the order with the highest score."""
+    """Find the order with the highest score; each climb is a part of the `progress`."""
     searched = variants.sample(options.search_labels)
     scouted = searched.sample(options.scout_labels)
     scout = OrderScorer.from_variants(scouted, options, similarity)
-    climbs = [climb(scout, scout.score(start), [move_pairs]) for start in starting_orders(scouted, options)]
+    starts = starting_orders(scouted, options)
+    most = 2 * len(starts) + 1  # climbs, of which some may not be needed
+    *parts, last_part = (None if progress is None else partial(progress, part, most) for part in range(most))
+    climbs = [climb(scout, scout.score(start), [move_pairs], part) for start, part in zip(starts, parts, strict=False)]
     high = _CLOSE * max(end.score for end in climbs)
     close = [end for end in climbs if end.score >= high]
     looked_at = [PreconditionMoves() for _ in close]
-    ends = [climb(scout, end, [move_pairs, moves]) for end, moves in zip(close, looked_at, strict=True)]
+    close_parts = parts[-len(close) :]
+    ends = [
+        climb(scout, end, [move_pairs, moves], part)
+        for end, moves, part in zip(close, looked_at, close_parts, strict=True)
+    ]
     best = _choose_end(scout, ends)
     scorer, preconditions = scout, looked_at[ends.index(best)]
     if scouted is not searched:  # what was in vain there may help here
         scorer, preconditions = OrderScorer.from_variants(searched, options, similarity), PreconditionMoves()
     # Promises leave aside what follows from a pair, and late steps: what promises a small loss is tried last.
     moves: list[Moves] = [move_pairs, preconditions, partial(move_pairs, least=-_ERROR), rebuild_losing_steps]
-    return scorer, climb(scorer, scorer.score(best.relation, best.disjunctions), moves)
+    return scorer, climb(scorer, scorer.score(best.relation, best.disjunctions), moves, last_part)
 
 
 def find_order_quickly(
@@ -91,11 +103,15 @@ def starting_orders(variants: Variants, options: LikelihoodOptions) -> list[Rela
     return [np.zeros(before.shape, dtype=np.bool_), *agreed]
 
 
-def climb(scorer: OrderScorer, order: ScoredOrder, moves: Sequence[Moves]) -> ScoredOrder:
-    """Climb from an order until no move raises the score."""
+def climb(
+    scorer: OrderScorer, order: ScoredOrder, moves: Sequence[Moves], tell: Callable[[str], None] | None = None
+) -> ScoredOrder:
+    """Climb from an order until no move raises the score, and tell of every round."""
     order, labels = scorer.refit_noise(order), len(scorer.events.step)
     choices = ChoiceSample.draw(scorer.events, scorer.options.scout_labels)
-    for _ in range(scorer.options.rounds):
+    for number in range(scorer.options.rounds):
+        if tell is not None:
+            tell(f"search, round {number + 1}: {np.count_nonzero(order.covering_pairs)} pairs in order")
         gains = BlockingGains.estimate(scorer, order, choices)
         least = order.score + scorer.options.tolerance
         better = next((moved for move in moves if (moved := move(scorer, order, gains)).score > least), None)
@@ -140,12 +156,19 @@ def _promising_moves(
     """The pairs of which it promises most to add, remove or reverse them, the best first."""
     # [a, b]: by how much log p rises if b waits for a as well (late steps left aside), and if it no longer does.
     added = gains.blocking @ (gains.gain * gains.eligible).T
-    only = gains.choices.open * (order.relation.T.astype(np.float32) @ gains.blocking == 1)
-    removed = -(gains.blocking @ (gains.gain * only).T)
+    removed, covering = np.zeros_like(added), order.covering_pairs
+    for step in covering.any(axis=0).nonzero()[0].tolist():
+        once = again = 0  # the choices at which a step that comes before it keeps it waiting, and a second one
+        for earlier in order.relation[:, step].nonzero()[0].tolist():
+            again |= once & order.eligible.blocking[earlier]
+            once |= order.eligible.blocking[earlier]
+        only = to_flags([once & ~again], len(scorer.events.step))[0, gains.choices.chosen]
+        parents = covering[:, step]
+        removed[parents, step] = -(gains.blocking[parents] @ (gains.gain[step] * only))
     kinds: tuple[tuple[PairMove, Gains, Relation], ...] = (
         ("add", added, order.free_pairs & ~scorer.together),
-        ("remove", removed, order.covering_pairs),
-        ("reverse", removed + added.T, order.covering_pairs & ~scorer.together),
+        ("remove", removed, covering),
+        ("reverse", removed + added.T, covering & ~scorer.together),
     )
     moves: list[tuple[float, PairMove, int, int]] = []
     for kind, gain, possible in kinds:

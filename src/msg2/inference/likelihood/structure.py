@@ -13,16 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from math import lgamma
 
 import numpy as np
 from numpy.typing import NDArray
 
 from msg2.graph.closure import Relation, clique_cover, transitive_closure, transitive_reduction
-from msg2.inference.likelihood.presence import PresenceModel
+from msg2.inference.likelihood.presence import PresenceModel, log_any_rate, log_binomial, log_factorials
 from msg2.inference.likelihood.score import ScoredOrder
-from msg2.sequences import Variants
+from msg2.sequences import FloatArray, Variants
 
 MOST_CONTRADICTING, MANY_RUNS = 0.05, 60
 """Where every label of so many runs is there, what more than this share of those that tell contradict is not stated;
@@ -154,33 +152,41 @@ def group_alternatives(
     parents: Sequence[int], shown: NDArray[np.bool_], weight: NDArray[np.int64], rate: float
 ) -> tuple[list[frozenset[int]], float]:
     """Find groups of earlier steps of which a step needs one, by joining the best two again and again; and the gain."""
-    groups: dict[frozenset[int], float] = {}
-    for parent in parents:
-        present = int(weight[shown[:, parent]].sum())
-        groups[frozenset({parent})] = _log_dirichlet_integral(present, int(weight.sum()) - present)
+    groups, total = [frozenset({parent}) for parent in parents], int(weight.sum())
+    there, rows = shown.T[list(parents)].astype(np.float64), list(range(len(groups)))  # (G, P), and the row of each group
+    count = (there @ weight).astype(np.intp)
+    value = log_any_rate(count, total)
+    rises = _joined((there * weight) @ there.T, count[:, None], count, total, rate) - value[:, None] - value
+    rises[np.tri(len(groups), dtype=np.bool_)] = -np.inf
     gained, best, answer = 0.0, _LEAST, list(groups)
-    while len(groups) > 1:
-        there = {group: np.asarray(shown[:, [*group]].any(axis=1)) for group in groups}  # (P,) each
-        joined: dict[tuple[frozenset[int], frozenset[int]], tuple[float, float]] = {}
-        for a, b in combinations(groups, 2):
-            each = (there[a] & there[b], there[a] & ~there[b], ~there[a] & there[b])
-            both, first, second = (int(weight[flags].sum()) for flags in each)
-            neither = int(weight.sum()) - both - first - second
-            if both * neither < first * second:  # else where one is there, the other is rather there too
-                one_is_there = float((both + first + second) * np.log1p(-rate) + neither * np.log(rate))
-                which = _log_dirichlet_integral(both, first, second)
-                joined[a, b] = one_is_there, one_is_there + which - groups[a] - groups[b]
-        if not joined:
-            break
-        pair = max(joined, key=lambda pair: (round(joined[pair][1], 9), [sorted(group) for group in pair]))
-        gained += joined[pair][1]
-        groups = {group: value for group, value in groups.items() if group not in pair}
-        groups[pair[0] | pair[1]] = joined[pair][0]
+    while len(groups) > 1 and rises.max() > -np.inf:
+        rounded = np.round(rises, 9)
+        ties = np.argwhere(rounded == rounded.max()).tolist()
+        a, b = max(ties, key=lambda pair: [sorted(groups[group]) for group in pair])
+        gained += float(rises[a, b])
+        there[rows[b]] = np.maximum(there[rows[a]], there[rows[b]])
+        # The joined group comes last; only its pairs with the others are new.
+        others = [group for group in range(len(groups)) if group not in (a, b)]
+        groups = [*(groups[group] for group in others), groups[a] | groups[b]]
+        rows = [*(rows[group] for group in others), rows[b]]
+        both = there[rows] @ (there[rows[-1]] * weight)
+        joined = int(both[-1])
+        count = np.append(count[others], joined)
+        value = np.append(value[others], log_binomial(total - joined, total, rate))
+        rises = np.pad(rises[np.ix_(others, others)], ((0, 1), (0, 1)), constant_values=-np.inf)
+        rises[:-1, -1] = (_joined(both, count, joined, total, rate) - value - value[-1])[:-1]
         if gained > best:
-            best, answer = gained, list(groups)
+            best, answer = gained, groups
     return [group for group in answer if len(group) > 1], best
 
 
-def _log_dirichlet_integral(*counts: int) -> float:
-    """log ∫ Π p_k^count_k dp over all rates p that add up to 1, uniformly."""
-    return lgamma(len(counts)) + sum(lgamma(count + 1) for count in counts) - lgamma(sum(counts) + len(counts))
+def _joined(
+    both: FloatArray, first: NDArray[np.intp], second: NDArray[np.intp] | int, total: int, rate: float
+) -> FloatArray:
+    """log p of pairs of groups if one is always there; −∞ where, if one is there, the other is rather there too."""
+    together = both.astype(np.intp)
+    either, only_first, only_second = first + second - together, first - together, second - together
+    logs = log_factorials((total + 2).bit_length())
+    which = logs[2] + logs[together] + logs[only_first] + logs[only_second] - logs[either + 2]
+    apart = together * (total - either) < only_first * only_second
+    return np.where(apart, log_binomial(total - either, total, rate) + which, -np.inf)
