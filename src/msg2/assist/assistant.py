@@ -42,8 +42,8 @@ from msg2.assist.run_log import (
     EventLog,
     Observation,
     RaisedAlarm,
-    RunFile,
     Standing,
+    begin_log,
     read_run,
 )
 from msg2.assist.saved_model import is_saved_model, load_model, save_model
@@ -163,7 +163,7 @@ class Assistant:
 
     def _start(self, log: str | PathLike[str] | None = None) -> None:
         self._lock = threading.RLock()
-        file = None if log is None else RunFile(Path(log), self._header())
+        file = None if log is None else begin_log(Path(log), self._header())
         self._log = EventLog(self._take_in, self._window, file)
         self._frames: FrameFilter | None = None
         self._standing_of_frames = Standing()
@@ -263,7 +263,7 @@ class Assistant:
         return self._tell("saw", self._shares(steps), at, id, actor)
 
     @_locked
-    def observe(self, steps: Mapping[Step, float], at: float | None) -> StepReport:
+    def observe(self, steps: Mapping[Step, float], at: float | None = None) -> StepReport:
         """Tell what one frame of a stream shows, 5 to 30 times a second: how probably each step is going on.
 
         What is missing to 1 is background. Steps begin and end by themselves; the stream may have gaps. Frames are
@@ -342,9 +342,7 @@ class Assistant:
     @_locked
     def correct(self, id: str, steps: Step | Mapping[Step, float]) -> StepReport | None:
         """Replace what an event told: by a step that was done, or what was seen. Returns its new report."""
-        seen = {steps: 1.0} if isinstance(steps, str) else self._shares(steps)
-        for name in seen:
-            self._require_step(name)
+        seen = self._shares({steps: 1.0} if isinstance(steps, str) else steps)
         return self._log.correct(id, "did" if isinstance(steps, str) else "saw", seen)
 
     @_locked

@@ -284,19 +284,15 @@ class AssistantModel:
     def forecasts(self, prefixes: Sequence[StepIndices]) -> list[FloatArray]:
         """T: the probability of each step after each of some beginnings, (N,) each; 0 for what cannot come."""
         with self._lock:  # several runs, each in a thread of its own, may share what they know
-            return self._look_up(prefixes)
-
-    def _look_up(self, prefixes: Sequence[StepIndices]) -> list[FloatArray]:
-        known = self._forecasts
-        new = [prefix for prefix in dict.fromkeys(prefixes) if prefix not in known]
-        if len(known) + len(new) > _MOST_REMEMBERED:
-            known.clear()
-            new = list(dict.fromkeys(prefixes))
-        if self.forecaster is not None and new:
-            known.update(zip(new, self.forecaster.after(new), strict=True))
-        elif new:
-            known.update((prefix, self._by_graph(prefix)) for prefix in new)
-        return [known[prefix] for prefix in prefixes]
+            known = self._forecasts
+            new = [prefix for prefix in dict.fromkeys(prefixes) if prefix not in known]
+            if len(known) + len(new) > _MOST_REMEMBERED:
+                known.clear()
+                new = list(dict.fromkeys(prefixes))
+            if new:
+                rows = map(self._by_graph, new) if self.forecaster is None else self.forecaster.after(new)
+                known.update(zip(new, rows, strict=True))
+            return [known[prefix] for prefix in prefixes]
 
     def _by_graph(self, prefix: StepIndices) -> FloatArray:
         """Without videos, all steps that the graph allows are alike."""
