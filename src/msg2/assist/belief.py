@@ -271,11 +271,6 @@ class AssistantModel:
         """Of the graph; the forecaster's own, which has just been asked about the same steps."""
         return RunStateTracker(self.graph) if self.forecaster is None else self.forecaster.extractor.from_graph.tracker
 
-    @property
-    def index(self) -> Mapping[Step, int]:
-        """The index of each step in the graph."""
-        return self.graph.index
-
     @cached_property
     def repeated(self) -> frozenset[int]:
         """The steps that some video does again."""
@@ -333,11 +328,11 @@ class AssistantModel:
         """A step is late: that is less of a mistake where it was expected just then."""
         if mistake.kind not in ("need", "order") or not 0 < mistake.probability < 1:
             return mistake
-        late = {self.index[name] for clause in mistake.unmet for name in clause.steps}
+        late = {self.graph.index[name] for clause in mistake.unmet for name in clause.steps}
         prefix = (*done, *(step for step in running if step not in done))
         if mistake.kind == "order":
-            late = {self.index[mistake.step]}
-            prefix = prefix[: prefix.index(self.index[mistake.step])]
+            late = {self.graph.index[mistake.step]}
+            prefix = prefix[: prefix.index(self.graph.index[mistake.step])]
         expected = float(self.forecasts([prefix])[0][list(late)].sum())
         odds = mistake.probability / (1 - mistake.probability) * exp(-AHEAD_ODDS * expected)
         return replace(mistake, probability=odds / (1 + odds))
@@ -368,7 +363,7 @@ class AssistantModel:
         if self.forecaster is None:
             return None
         past, flags = self.forecaster.extractor.past, np.zeros(len(self.graph.steps), dtype=np.bool_)
-        flags[[self.index[name] for name in done]] = True
+        flags[[self.graph.index[name] for name in done]] = True
         chosen = past.chosen[(past.contexts.packed == pack_flags(flags[None])).all(axis=1)]
         return Precedents(Counter(self.graph.steps[place] for place in chosen.tolist()), len(chosen))
 

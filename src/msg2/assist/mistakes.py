@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from math import prod
 from typing import TYPE_CHECKING
@@ -283,12 +283,16 @@ class _CheckedVideos:
     fit: dict[str, float]
 
 
-@dataclass(frozen=True)
 class Judge:
     """Says what is wrong with runs, by one graph."""
 
-    graph: SubtaskGraph
-    absent: Absent
+    def __init__(self, graph: SubtaskGraph, absent: Absent) -> None:
+        self.graph, self.absent = graph, absent
+        self._rules, self._likelihood = RuleProbabilities(graph), SequenceLikelihood(graph)
+        self._learned_from = frozenset(videos_learned_from(graph))
+        self._needed_groups = [group for group in graph.exclusive if graph.optional.isdisjoint(group)]
+        """The exclusive groups of which every faultless run does one step."""
+        self._checked: dict[tuple[bool, tuple[object, ...]], tuple[list[Mistake], float]] = {}
 
     def check_all(self, videos: Iterable[Video]) -> _CheckedVideos:
         """Check some videos."""
@@ -464,27 +468,6 @@ class Judge:
     def _not_followed(self, left_out: Step, name: Step, formula: Formula, new: bool) -> Mistake:
         unmet, probability = () if formula.kind == "step" else (formula,), self._rules.not_followed(name, formula, new)
         return _mistake(left_out, "left out", probability, unmet, after=name)
-
-    @cached_property
-    def _checked(self) -> dict[tuple[bool, tuple[object, ...]], tuple[list[Mistake], float]]:
-        return {}
-
-    @cached_property
-    def _needed_groups(self) -> list[tuple[Step, ...]]:
-        """The exclusive groups of which every faultless run does one step."""
-        return [group for group in self.graph.exclusive if self.graph.optional.isdisjoint(group)]
-
-    @cached_property
-    def _rules(self) -> RuleProbabilities:
-        return RuleProbabilities(self.graph)
-
-    @cached_property
-    def _likelihood(self) -> SequenceLikelihood:
-        return SequenceLikelihood(self.graph)
-
-    @cached_property
-    def _learned_from(self) -> frozenset[str]:
-        return frozenset(videos_learned_from(self.graph))
 
 
 _mistake = partial(Mistake, "", start=None, position=None)
