@@ -195,25 +195,25 @@ def check(
         data = task_of_graph(graph, data)
     meaning = absent or absent_meaning(graph, data if isinstance(data, Task) else None)
     judge = Judge(graph, meaning)
-    everything = _CheckedVideos([], Counter(), {})
+    mistakes, occurrences, fit = list[Mistake](), Counter[Step](), dict[str, float]()
     # The first videos are checked here: what the rules are worth is then known, and travels to the others.
     parts: list[list[Video] | Task] = [[data]] if isinstance(data, Video) else [*data.split(_VIDEOS_AT_ONCE)]
     total = sum(map(len, parts))
     first = map(judge.check_all, parts[:1])
-    for part in chain(first, parallel_map(judge.check_all, parts[1:], jobs, engine)):
-        everything.mistakes.extend(part.mistakes)
-        everything.occurrences.update(part.occurrences)
-        everything.fit.update(part.fit)
-        progress(len(everything.fit), total, "")
-    if everything.occurrences and graph.index.keys().isdisjoint(everything.occurrences):
-        raise unknown_step_error(min(everything.occurrences), graph, where="data of another task")
-    seen = [mistake for mistake in everything.mistakes if meaning == "skipped" or mistake.position is not None]
-    not_seen = [mistake for mistake in everything.mistakes if meaning == "unknown" and mistake.position is None]
+    for found, counts, fits in chain(first, parallel_map(judge.check_all, parts[1:], jobs, engine)):
+        mistakes += found
+        occurrences.update(counts)
+        fit |= fits
+        progress(len(fit), total, "")
+    if occurrences and graph.index.keys().isdisjoint(occurrences):
+        raise unknown_step_error(min(occurrences), graph, where="data of another task")
+    seen = [mistake for mistake in mistakes if meaning == "skipped" or mistake.position is not None]
+    not_seen = [mistake for mistake in mistakes if meaning == "unknown" and mistake.position is None]
     sure = [mistake for mistake in seen if mistake.probability >= ACCUSED]
     wrong = Counter(mistake.step for mistake in sure if mistake.kind != "left out")
     left_out = Counter(mistake.step for mistake in sure if mistake.kind == "left out")
-    totals = tuple(StepTotal(n, everything.occurrences[n], wrong[n], left_out[n]) for n in graph.steps)
-    return CheckReport(len(everything.fit), tuple(seen), tuple(not_seen), totals, everything.fit)
+    totals = tuple(StepTotal(n, occurrences[n], wrong[n], left_out[n]) for n in graph.steps)
+    return CheckReport(len(fit), tuple(seen), tuple(not_seen), totals, fit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,15 +274,6 @@ def check_online(
     return OnlineReport(graph.task, threshold, {video.id: judge.follow(video, threshold) for video in task})
 
 
-@dataclass(frozen=True, slots=True)
-class _CheckedVideos:
-    """What was found in some videos: mistakes, how often each step was done, and log p of each video."""
-
-    mistakes: list[Mistake]
-    occurrences: Counter[Step]
-    fit: dict[str, float]
-
-
 class Judge:
     """Says what is wrong with runs, by one graph."""
 
@@ -294,14 +285,14 @@ class Judge:
         """The exclusive groups of which every faultless run does one step."""
         self._checked: dict[tuple[bool, tuple[object, ...]], tuple[list[Mistake], float]] = {}
 
-    def check_all(self, videos: Iterable[Video]) -> _CheckedVideos:
-        """Check some videos."""
-        checked = _CheckedVideos([], Counter(), {})
+    def check_all(self, videos: Iterable[Video]) -> tuple[list[Mistake], Counter[Step], dict[str, float]]:
+        """Find the mistakes of some videos, how often each step was done, and log p of each video."""
+        mistakes, occurrences, fit = list[Mistake](), Counter[Step](), dict[str, float]()
         for video in videos:
-            mistakes, checked.fit[video.id] = self.check(video)
-            checked.mistakes.extend(mistakes)
-            checked.occurrences.update(segment.step for segment in video.segments)
-        return checked
+            own, fit[video.id] = self.check(video)
+            mistakes += own
+            occurrences.update(segment.step for segment in video.segments)
+        return mistakes, occurrences, fit
 
     def check(self, video: Video) -> tuple[list[Mistake], float]:
         """All mistakes of a video, and log p of it; what runs alike is looked at once."""
