@@ -242,6 +242,16 @@ def fields_to_json(instance: object) -> dict[str, object]:
     return {one.name: _json_value(getattr(instance, one.name)) for one in fields(instance)}  # type: ignore[arg-type]
 
 
+class JsonFields:
+    """A dataclass whose fields are its JSON object."""
+
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Plain values for one JSON object."""
+        return fields_to_json(self)
+
+
 def _json_value(value: object) -> object:
     if hasattr(value, "to_json"):
         return value.to_json()

@@ -120,7 +120,7 @@ def test_agreement_of_annotators_is_that_of_scikit_learn(tmp_path: Path) -> None
     expected = cohen_kappa_score(going_on("anna"), going_on("ben"))
     assert pair.agreement.overall.time_kappa == pytest.approx(expected)
     assert summary.tasks[0].findings[0] == "labels of 2 annotators, which are counted together: 'anna', 'ben'"
-    assert summary.to_json()["tasks"][0]["agreement"][0]["only_first"] == {"b": ("v1",)}
+    assert summary.to_json()["tasks"][0]["agreement"][0]["only_first"] == {"b": ["v1"]}
 
 
 def test_names_that_differ_by_a_space() -> None:

@@ -42,8 +42,8 @@ from msg2.assist.run_log import (
     EventLog,
     Observation,
     RaisedAlarm,
-    RunFile,
     Standing,
+    begin_log,
     read_run,
 )
 from msg2.assist.saved_model import is_saved_model, load_model, save_model
@@ -163,7 +163,7 @@ class Assistant:
 
     def _start(self, log: str | PathLike[str] | None = None) -> None:
         self._lock = threading.RLock()
-        file = None if log is None else RunFile(Path(log), self._header())
+        file = None if log is None else begin_log(Path(log), self._header())
         self._log = EventLog(self._take_in, self._window, file)
         self._frames: FrameFilter | None = None
         self._standing_of_frames = Standing()
@@ -263,7 +263,7 @@ class Assistant:
         return self._tell("saw", self._shares(steps), at, id, actor)
 
     @_locked
-    def observe(self, steps: Mapping[Step, float], at: float | None) -> StepReport:
+    def observe(self, steps: Mapping[Step, float], at: float | None = None) -> StepReport:
         """Tell what one frame of a stream shows, 5 to 30 times a second: how probably each step is going on.
 
         What is missing to 1 is background. Steps begin and end by themselves; the stream may have gaps. Frames are
@@ -293,7 +293,7 @@ class Assistant:
             raise InputError("a frame needs its time, at")
         if self._frames is None:
             self._frames = FrameFilter(self._model)
-        shares = {self._model.index[name]: share for name, share in self._shares(steps).items()}
+        shares = {self.graph.index[name]: share for name, share in self._shares(steps).items()}
         if not self._frames.observe(shares, moment):
             return self._last_frame_report
         running = self._frames.running()
@@ -342,9 +342,7 @@ class Assistant:
     @_locked
     def correct(self, id: str, steps: Step | Mapping[Step, float]) -> StepReport | None:
         """Replace what an event told: by a step that was done, or what was seen. Returns its new report."""
-        seen = {steps: 1.0} if isinstance(steps, str) else self._shares(steps)
-        for name in seen:
-            self._require_step(name)
+        seen = self._shares({steps: 1.0} if isinstance(steps, str) else steps)
         return self._log.correct(id, "did" if isinstance(steps, str) else "saw", seen)
 
     @_locked
@@ -453,7 +451,7 @@ class Assistant:
         return {
             cause: found
             for cause, found in belief.mistakes(self._model).items()
-            if isinstance(cause, tuple) and len(cause) == 2 and done.get(self._model.index[cause[0]], 0.0) < ACCUSED
+            if isinstance(cause, tuple) and len(cause) == 2 and done.get(self.graph.index[cause[0]], 0.0) < ACCUSED
             if all(clause.kind == "step" for clause in found[1].unmet)
         }
 
@@ -469,7 +467,7 @@ class Assistant:
         progress = self.progress()
         (forecast,) = self._model.forecasts([self._belief.best.history])
         not_done = [name for name in self.graph.steps if name not in progress]
-        following = max(not_done, key=lambda name: (forecast[self._model.index[name]], name), default=None)
+        following = max(not_done, key=lambda name: (forecast[self.graph.index[name]], name), default=None)
         rest = progress if following is None else (*progress, following)
         standing = self._standing
         if standing.began is None or standing.latest is None:
@@ -631,7 +629,7 @@ class Assistant:
     def take_over(self, other: Assistant) -> None:
         """Go on with the run of another assistant, whose graph was edited since; steps that are gone are dropped."""
         for event in other.log():
-            seen = {name: share for name, share in event.seen.items() if name in self._model.index}
+            seen = {name: share for name, share in event.seen.items() if name in self.graph.index}
             if seen or not event.seen:
                 self._tell(event.kind, seen, event.at, event.id, event.actor)
 
@@ -661,7 +659,7 @@ class Assistant:
         belief, model, running = standing.belief, self._model, dict(standing.running)
         before = belief.shares()
         at = None if event.at is None else standing.clock(event.at)
-        indices = {model.index[name]: share for name, share in event.seen.items()}
+        indices = {model.graph.index[name]: share for name, share in event.seen.items()}
         match event.kind:
             case "pause" | "resume":
                 return standing, None
@@ -734,7 +732,7 @@ class Assistant:
         rules = [rule for rule in self.graph.rules if rule.kind == "needs"]
         broken = {rule.after for rule in rules if rule.before not in done}  # whatever the recordings do
         expected = {}
-        for name, place in self._model.index.items():
+        for name, place in self.graph.index.items():
             if name in broken:
                 expected[name] = 0.0
             elif name not in done:
@@ -755,7 +753,7 @@ class Assistant:
     def _require_step(self, name: Step) -> None:
         if not isinstance(name, str):
             raise InputError(f"{short_repr(str(name))} is no step: a step is a text")
-        if name not in self._model.index:
+        if name not in self.graph.index:
             raise unknown_step_error(name, self.graph)
 
     def _time(self, at: float | None) -> float | None:

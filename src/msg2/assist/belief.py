@@ -271,11 +271,6 @@ class AssistantModel:
         """Of the graph; the forecaster's own, which has just been asked about the same steps."""
         return RunStateTracker(self.graph) if self.forecaster is None else self.forecaster.extractor.from_graph.tracker
 
-    @property
-    def index(self) -> Mapping[Step, int]:
-        """The index of each step in the graph."""
-        return self.graph.index
-
     @cached_property
     def repeated(self) -> frozenset[int]:
         """The steps that some video does again."""
@@ -284,19 +279,15 @@ class AssistantModel:
     def forecasts(self, prefixes: Sequence[StepIndices]) -> list[FloatArray]:
         """T: the probability of each step after each of some beginnings, (N,) each; 0 for what cannot come."""
         with self._lock:  # several runs, each in a thread of its own, may share what they know
-            return self._look_up(prefixes)
-
-    def _look_up(self, prefixes: Sequence[StepIndices]) -> list[FloatArray]:
-        known = self._forecasts
-        new = [prefix for prefix in dict.fromkeys(prefixes) if prefix not in known]
-        if len(known) + len(new) > _MOST_REMEMBERED:
-            known.clear()
-            new = list(dict.fromkeys(prefixes))
-        if self.forecaster is not None and new:
-            known.update(zip(new, self.forecaster.after(new), strict=True))
-        elif new:
-            known.update((prefix, self._by_graph(prefix)) for prefix in new)
-        return [known[prefix] for prefix in prefixes]
+            known = self._forecasts
+            new = [prefix for prefix in dict.fromkeys(prefixes) if prefix not in known]
+            if len(known) + len(new) > _MOST_REMEMBERED:
+                known.clear()
+                new = list(dict.fromkeys(prefixes))
+            if new:
+                rows = map(self._by_graph, new) if self.forecaster is None else self.forecaster.after(new)
+                known.update(zip(new, rows, strict=True))
+            return [known[prefix] for prefix in prefixes]
 
     def _by_graph(self, prefix: StepIndices) -> FloatArray:
         """Without videos, all steps that the graph allows are alike."""
@@ -337,11 +328,11 @@ class AssistantModel:
         """A step is late: that is less of a mistake where it was expected just then."""
         if mistake.kind not in ("need", "order") or not 0 < mistake.probability < 1:
             return mistake
-        late = {self.index[name] for clause in mistake.unmet for name in clause.steps}
+        late = {self.graph.index[name] for clause in mistake.unmet for name in clause.steps}
         prefix = (*done, *(step for step in running if step not in done))
         if mistake.kind == "order":
-            late = {self.index[mistake.step]}
-            prefix = prefix[: prefix.index(self.index[mistake.step])]
+            late = {self.graph.index[mistake.step]}
+            prefix = prefix[: prefix.index(self.graph.index[mistake.step])]
         expected = float(self.forecasts([prefix])[0][list(late)].sum())
         odds = mistake.probability / (1 - mistake.probability) * exp(-AHEAD_ODDS * expected)
         return replace(mistake, probability=odds / (1 + odds))
@@ -372,7 +363,7 @@ class AssistantModel:
         if self.forecaster is None:
             return None
         past, flags = self.forecaster.extractor.past, np.zeros(len(self.graph.steps), dtype=np.bool_)
-        flags[[self.index[name] for name in done]] = True
+        flags[[self.graph.index[name] for name in done]] = True
         chosen = past.chosen[(past.contexts.packed == pack_flags(flags[None])).all(axis=1)]
         return Precedents(Counter(self.graph.steps[place] for place in chosen.tolist()), len(chosen))
 

@@ -32,7 +32,7 @@ from msg2.errors import InputError, require
 from msg2.graph import Formula, SubtaskGraph, step
 from msg2.graph.evidence import demonstrations
 from msg2.graph.explanation import response_backing
-from msg2.options import fields_to_json
+from msg2.options import JsonFields
 from msg2.task import Step
 from msg2.text import short_repr
 
@@ -74,18 +74,8 @@ _VALID: Mapping[str, Callable[[object], bool]] = {
 # -- answers ---------------------------------------------------------------------------------------------------------
 
 
-class Answer:
-    """What all answers have in common."""
-
-    __slots__ = ()
-
-    def to_json(self) -> dict[str, object]:
-        """Plain values for one JSON object."""
-        return fields_to_json(self)
-
-
 @dataclass(frozen=True, slots=True)
-class StepReport(Answer):
+class StepReport(JsonFields):
     """What the assistant makes of an event."""
 
     step: Step
@@ -106,7 +96,7 @@ class StepReport(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Alarm(Answer):
+class Alarm(JsonFields):
     """A mistake that was probably made, and of which the assistant has warned."""
 
     step: Step
@@ -122,7 +112,7 @@ class Alarm(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class NextStep(Answer):
+class NextStep(JsonFields):
     """A step that may come next."""
 
     step: Step
@@ -144,7 +134,7 @@ class NextStep(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class MissingStep(Answer):
+class MissingStep(JsonFields):
     """A step that was left out, or was done wrongly and not again."""
 
     step: Step
@@ -154,7 +144,7 @@ class MissingStep(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnd(Answer):
+class RunEnd(JsonFields):
     """Whether the run is finished."""
 
     finished: bool
@@ -267,24 +257,14 @@ def answer_event(assistant: Assistant, event: object, k: int | None = None) -> d
     kind, fields = _parse(event)
     report, plans, now, ended = None, None, None, False
     match kind:
-        case "did":
-            report = assistant.did(fields["did"], fields.get("at"), fields.get("confidence"), **_named(fields))
-        case "began":
-            report = assistant.began(fields["began"], fields.get("at"), **_named(fields))
-        case "saw":
-            report = assistant.saw(fields["saw"], fields.get("at"), **_named(fields))
-        case "observe":
-            report = assistant.observe(fields["observe"], fields.get("at"))
-        case "accept":
-            assistant.accept(fields["accept"], id=fields.get("id"))
+        case "did" | "began" | "saw" | "observe" | "accept":
+            report = getattr(assistant, kind)(fields[kind], **{key: fields[key] for key in fields if key != kind})
         case "undo":
             assistant.undo(None if fields["undo"] is True else fields["undo"])
         case "correct":
             report = assistant.correct(fields["correct"], fields.get("did", fields.get("saw", {})))
-        case "pause":
-            assistant.pause(fields.get("at"))
-        case "resume":
-            assistant.resume(fields.get("at"))
+        case "pause" | "resume":
+            getattr(assistant, kind)(fields.get("at"))
         case "plan":
             wanted = fields.get("k")
             plans = assistant.plan(fields["plan"], fields.get("length"), 1 if wanted is None else wanted)
@@ -304,10 +284,6 @@ def answer_event(assistant: Assistant, event: object, k: int | None = None) -> d
     if report is not None:
         answer = {"report": report.to_json(), **answer}
     return answer if plans is None else {"plans": [plan.to_json() for plan in plans], **answer}
-
-
-def _named(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: fields[key] for key in ("id", "actor") if key in fields}
 
 
 def _parse(event: object) -> tuple[str, Mapping[str, Any]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
 from itertools import chain
 from math import prod
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ from msg2.assist.rule_probabilities import RuleProbabilities
 from msg2.assist.sequence_likelihood import SequenceLikelihood
 from msg2.errors import require_probability
 from msg2.graph import Formula, SubtaskGraph, step
-from msg2.options import fields_to_json
+from msg2.options import JsonFields, fields_to_json
 from msg2.parallel import parallel_map
 from msg2.progress import Progress, no_progress
 from msg2.task import Absent, Segment, Step, Task, Video
@@ -195,34 +195,29 @@ def check(
         data = task_of_graph(graph, data)
     meaning = absent or absent_meaning(graph, data if isinstance(data, Task) else None)
     judge = Judge(graph, meaning)
-    everything = _CheckedVideos([], Counter(), {})
+    mistakes, occurrences, fit = list[Mistake](), Counter[Step](), dict[str, float]()
     # The first videos are checked here: what the rules are worth is then known, and travels to the others.
     parts: list[list[Video] | Task] = [[data]] if isinstance(data, Video) else [*data.split(_VIDEOS_AT_ONCE)]
     total = sum(map(len, parts))
     first = map(judge.check_all, parts[:1])
-    for part in chain(first, parallel_map(judge.check_all, parts[1:], jobs, engine)):
-        everything.mistakes.extend(part.mistakes)
-        everything.occurrences.update(part.occurrences)
-        everything.fit.update(part.fit)
-        progress(len(everything.fit), total, "")
-    _require_any_step(graph, everything.occurrences)
-    seen = [mistake for mistake in everything.mistakes if meaning == "skipped" or mistake.position is not None]
-    not_seen = [mistake for mistake in everything.mistakes if meaning == "unknown" and mistake.position is None]
+    for found, counts, fits in chain(first, parallel_map(judge.check_all, parts[1:], jobs, engine)):
+        mistakes += found
+        occurrences.update(counts)
+        fit |= fits
+        progress(len(fit), total, "")
+    if occurrences and graph.index.keys().isdisjoint(occurrences):
+        raise unknown_step_error(min(occurrences), graph, where="data of another task")
+    seen = [mistake for mistake in mistakes if meaning == "skipped" or mistake.position is not None]
+    not_seen = [mistake for mistake in mistakes if meaning == "unknown" and mistake.position is None]
     sure = [mistake for mistake in seen if mistake.probability >= ACCUSED]
     wrong = Counter(mistake.step for mistake in sure if mistake.kind != "left out")
     left_out = Counter(mistake.step for mistake in sure if mistake.kind == "left out")
-    totals = tuple(StepTotal(n, everything.occurrences[n], wrong[n], left_out[n]) for n in graph.steps)
-    return CheckReport(len(everything.fit), tuple(seen), tuple(not_seen), totals, everything.fit)
-
-
-def _require_any_step(graph: SubtaskGraph, occurrences: Mapping[Step, int]) -> None:
-    """Refuse data of which the graph knows nothing: they are of another task."""
-    if occurrences and graph.index.keys().isdisjoint(occurrences):
-        raise unknown_step_error(min(occurrences), graph, where="data of another task")
+    totals = tuple(StepTotal(n, occurrences[n], wrong[n], left_out[n]) for n in graph.steps)
+    return CheckReport(len(fit), tuple(seen), tuple(not_seen), totals, fit)
 
 
 @dataclass(frozen=True, slots=True)
-class StepAssessment:
+class StepAssessment(JsonFields):
     """One step as it was judged when it came."""
 
     step: Step
@@ -237,22 +232,14 @@ class StepAssessment:
     mistakes: tuple[Mistake, ...]
     """What speaks against it, the surest first."""
 
-    def to_json(self) -> dict[str, object]:
-        """Plain values for one JSON object."""
-        return fields_to_json(self)
-
 
 @dataclass(frozen=True, slots=True)
-class OnlineReport:
+class OnlineReport(JsonFields):
     """What `check_online` found: the assessments of all steps, by video."""
 
     task: str
     threshold: float
     videos: Mapping[str, tuple[StepAssessment, ...]]
-
-    def to_json(self) -> dict[str, object]:
-        """Plain values for one JSON object."""
-        return fields_to_json(self)
 
 
 def check_online(
@@ -287,30 +274,25 @@ def check_online(
     return OnlineReport(graph.task, threshold, {video.id: judge.follow(video, threshold) for video in task})
 
 
-@dataclass(frozen=True, slots=True)
-class _CheckedVideos:
-    """What was found in some videos: mistakes, how often each step was done, and log p of each video."""
-
-    mistakes: list[Mistake]
-    occurrences: Counter[Step]
-    fit: dict[str, float]
-
-
-@dataclass(frozen=True)
 class Judge:
     """Says what is wrong with runs, by one graph."""
 
-    graph: SubtaskGraph
-    absent: Absent
+    def __init__(self, graph: SubtaskGraph, absent: Absent) -> None:
+        self.graph, self.absent = graph, absent
+        self._rules, self._likelihood = RuleProbabilities(graph), SequenceLikelihood(graph)
+        self._learned_from = frozenset(videos_learned_from(graph))
+        self._needed_groups = [group for group in graph.exclusive if graph.optional.isdisjoint(group)]
+        """The exclusive groups of which every faultless run does one step."""
+        self._checked: dict[tuple[bool, tuple[object, ...]], tuple[list[Mistake], float]] = {}
 
-    def check_all(self, videos: Iterable[Video]) -> _CheckedVideos:
-        """Check some videos."""
-        checked = _CheckedVideos([], Counter(), {})
+    def check_all(self, videos: Iterable[Video]) -> tuple[list[Mistake], Counter[Step], dict[str, float]]:
+        """Find the mistakes of some videos, how often each step was done, and log p of each video."""
+        mistakes, occurrences, fit = list[Mistake](), Counter[Step](), dict[str, float]()
         for video in videos:
-            mistakes, checked.fit[video.id] = self.check(video)
-            checked.mistakes.extend(mistakes)
-            checked.occurrences.update(segment.step for segment in video.segments)
-        return checked
+            own, fit[video.id] = self.check(video)
+            mistakes += own
+            occurrences.update(segment.step for segment in video.segments)
+        return mistakes, occurrences, fit
 
     def check(self, video: Video) -> tuple[list[Mistake], float]:
         """All mistakes of a video, and log p of it; what runs alike is looked at once."""
@@ -379,11 +361,11 @@ class Judge:
             for late in dict.fromkeys(late for late, _ in part if late in spans):
                 chosen = [number for number, pair in enumerate(part) if pair[0] == late]
                 unmet = tuple(step(part[number][1]) for number in chosen)
-                yield _mistake(late, "order", chances.any_of(chosen), unmet, run.first[late][0])
+                yield _mistake(late, "order", chances.any_of(chosen), unmet, position=run.first[late][0])
             for early in dict.fromkeys(early for late, early in part if late in coming):
                 chosen = [number for number, pair in enumerate(part) if pair[1] == early and pair[0] in coming]
                 unmet = tuple(step(part[number][0]) for number in chosen)
-                yield _mistake(early, "need", chances.any_of(chosen), unmet, run.first[early][0])
+                yield _mistake(early, "need", chances.any_of(chosen), unmet, position=run.first[early][0])
 
     def _counts(self, pair: tuple[Step, Step], run: Run) -> bool:
         """Whether it matters that a pair is the wrong way round: what need not come at all is not awaited."""
@@ -404,14 +386,13 @@ class Judge:
         name, clause = deviation.step, deviation.clause
         match deviation.kind:
             case "exclusive" if deviation.other is not None and clause is not None:
-                return _mistake(
-                    name, "exclusive", self._rules.exclusive(name, deviation.other, new), (clause,), position
-                )
+                probability = self._rules.exclusive(name, deviation.other, new)
+                return _mistake(name, "exclusive", probability, (clause,), position=position)
             case "repeated":
                 return self.repeated(name, deviation.other, new, position)
             case "unknown step":
                 nearest = () if deviation.other is None else (step(deviation.other),)
-                return _mistake(name, "unknown step", self._rules.unknown_step(), nearest, position)
+                return _mistake(name, "unknown step", self._rules.unknown_step(), nearest, position=position)
             case "need" if clause is not None and position == run.first[name][0]:
                 if (clause.kind == "step" and not ended) or (ended and self._is_told(clause, name, spans)):
                     return None
@@ -419,14 +400,14 @@ class Judge:
                 probability = self._rules.need(name, clause, cost if new else None)
                 sure = self.absent == "skipped" or not self._may_be_unseen(clause, name, spans)
                 if sure or ended:
-                    return _mistake(name, "need", probability, (clause,), position if sure else None)
+                    return _mistake(name, "need", probability, (clause,), position=position if sure else None)
         return None
 
     def repeated(self, step: Step, last: Step | None, new: bool = True, position: int | None = None) -> Mistake | None:
         """What it is to do a step again after the `last` one; None where nobody knows how usual that is."""
         if not self._rules.knows_repetitions:
             return None
-        return _mistake(step, "repeated", self._rules.repeated(step, last, new), (), position)
+        return _mistake(step, "repeated", self._rules.repeated(step, last, new), (), position=position)
 
     def _may_be_unseen(self, clause: Formula, name: Step, spans: Mapping[Step, Segment]) -> bool:
         """Whether steps that only lack their labels may have met a clause."""
@@ -459,12 +440,12 @@ class Judge:
             if deviation.clause is None:
                 name = deviation.step
                 stated = any(r.before == name and r.kind == "needs" and r.after in run.first for r in self.graph.rules)
-                yield _mistake(name, "left out", 1.0 if stated else self._rules.left_out(name, new), (), None)
+                yield _mistake(name, "left out", 1.0 if stated else self._rules.left_out(name, new), ())
             elif deviation.other is not None:
                 yield self._not_followed(deviation.step, deviation.other, deviation.clause, new)
             else:
                 probability = self._rules.all_left_out(sorted(deviation.clause.steps), new)
-                yield _mistake(deviation.step, "left out", probability, (deviation.clause,), None)
+                yield _mistake(deviation.step, "left out", probability, (deviation.clause,))
 
     def to_follow(self, segments: Sequence[Segment]) -> Iterator[Mistake]:
         """What must still follow in a run, but for what every run does anyway and this one has not done yet."""
@@ -477,41 +458,11 @@ class Judge:
 
     def _not_followed(self, left_out: Step, name: Step, formula: Formula, new: bool) -> Mistake:
         unmet, probability = () if formula.kind == "step" else (formula,), self._rules.not_followed(name, formula, new)
-        return _mistake(left_out, "left out", probability, unmet, None, after=name)
-
-    @cached_property
-    def _checked(self) -> dict[tuple[bool, tuple[object, ...]], tuple[list[Mistake], float]]:
-        return {}
-
-    @cached_property
-    def _needed_groups(self) -> list[tuple[Step, ...]]:
-        """The exclusive groups of which every faultless run does one step."""
-        return [group for group in self.graph.exclusive if self.graph.optional.isdisjoint(group)]
-
-    @cached_property
-    def _rules(self) -> RuleProbabilities:
-        return RuleProbabilities(self.graph)
-
-    @cached_property
-    def _likelihood(self) -> SequenceLikelihood:
-        return SequenceLikelihood(self.graph)
-
-    @cached_property
-    def _learned_from(self) -> frozenset[str]:
-        return frozenset(videos_learned_from(self.graph))
+        return _mistake(left_out, "left out", probability, unmet, after=name)
 
 
-def _mistake(
-    name: Step,
-    kind: MistakeKind,
-    probability: float,
-    unmet: tuple[Formula, ...],
-    position: int | None,
-    *,
-    after: Step | None = None,
-) -> Mistake:
-    """A mistake of any video that runs alike: whose, and when, is filled in later."""
-    return Mistake("", name, kind, probability, unmet, None, position, after)
+_mistake = partial(Mistake, "", start=None, position=None)
+"""A mistake of any video that runs alike: whose, and when, is filled in later."""
 
 
 def _order_of_labels(video: Video) -> tuple[object, ...]:

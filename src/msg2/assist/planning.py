@@ -127,9 +127,8 @@ class _PlanSearch:
         self.graph, self.done, self.goal, self.length, self.ranker, self.due = graph, done, goal, length, ranker, due
         self._completed = frozenset(done)
         self._only_needed = ranker is None and length is None
-        self._places = {name: index for index, name in enumerate(graph.steps)}
         relevant = self._relevant_steps()
-        self._candidates = relevant if self._only_needed else frozenset(self._places)
+        self._candidates = relevant if self._only_needed else frozenset(graph.steps)
         self._decisive = relevant.union(*map(graph.ruled_out_by, relevant))
         self._open_steps: dict[frozenset[Step], tuple[Step, ...]] = {}
         self._least_lengths: dict[frozenset[Step], float] = {}
@@ -201,7 +200,7 @@ class _PlanSearch:
             taken = len(path.steps) + 1
             if math.isinf(least) or (self.length is not None and taken + least > self.length):
                 continue
-            places = (*path.rank[2], self._places[name])
+            places = (*path.rank[2], self.graph.index[name])
             if self.ranker is not None:
                 cost = path.cost - math.log(probabilities[name])
                 rank = round(cost, 9), taken, places  # costs that differ by rounding are equal

@@ -102,7 +102,7 @@ Advance: TypeAlias = Callable[[Standing, Observation, int], tuple[Standing, Step
 class EventLog:
     """The events of a run. `advance` takes one in; events may come `window` seconds late; `file` is the log on disk."""
 
-    def __init__(self, advance: Advance, window: float, file: RunFile | None = None) -> None:
+    def __init__(self, advance: Advance, window: float, file: Path | None = None) -> None:
         self._advance, self._window, self._file = advance, window, file
         self._events: list[Observation] = []
         self._forgotten = 0
@@ -135,7 +135,7 @@ class EventLog:
     def move_file(self, path: Path) -> None:
         """Let the log on disk take the place of another file."""
         if self._file is not None:
-            self._file.move(path)
+            self._file = self._file.replace(path)
 
     def tell(self, event: Observation) -> StepReport | None:
         """Take in an event; its report is that of the event that a late one finds mistaken."""
@@ -217,28 +217,19 @@ class EventLog:
         self._ids = {id: number for id, number in self._ids.items() if number >= self._forgotten}
 
     def _write(self, line: Mapping[str, object]) -> None:
+        """Write a line of the log; it is on its way to the disk when this returns."""
         if self._file is not None:
-            self._file.append(line)
+            append_line(self._file, json.dumps(line, ensure_ascii=False))
 
 
 # -- on disk ----------------------------------------------------------------------------------------------------------
 
 
-class RunFile:
-    """A log on disk: a line of JSON that says which graph the run has, then one for each call."""
-
-    def __init__(self, path: Path, header: Mapping[str, object]) -> None:
-        require(not path.exists(), "is there already", where=path, hint="load the run, or give its log another name")
-        self._path = path
-        write_whole(path, json.dumps({"format": FORMAT, **header}, ensure_ascii=False) + "\n")
-
-    def move(self, path: Path) -> None:
-        """Put the log in the place of another file."""
-        self._path = self._path.replace(path)
-
-    def append(self, line: Mapping[str, object]) -> None:
-        """Write a line; it is on its way to the disk when this returns."""
-        append_line(self._path, json.dumps(line, ensure_ascii=False))
+def begin_log(path: Path, header: Mapping[str, object]) -> Path:
+    """Begin a log on disk: a line of JSON that says which graph the run has; one for each call follows."""
+    require(not path.exists(), "is there already", where=path, hint="load the run, or give its log another name")
+    write_whole(path, json.dumps({"format": FORMAT, **header}, ensure_ascii=False) + "\n")
+    return path
 
 
 def read_run(path: Path) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:

@@ -111,17 +111,12 @@ def _logit(terms: list[_Numbers], weights: _Numbers, shape: tuple[int, int]) -> 
 
 
 def _read_videos(saved: _SavedVideos, graph: SubtaskGraph) -> Task:
-    columns = LabelColumns(
-        tuple(saved.ids),
-        np.array(saved.video, dtype=np.int32),
-        np.array(saved.step, dtype=np.int32),
-        np.array(saved.start, dtype=np.float64),
-        np.array(saved.end, dtype=np.float64),
-        saved.timed,
-    )
-    sizes = {len(column) for column in (columns.video, columns.step, columns.start, columns.end)}
+    video, step = (np.array(places, dtype=np.int32) for places in (saved.video, saved.step))
+    start, end = (np.array(times, dtype=np.float64) for times in (saved.start, saved.end))
+    sizes = {len(column) for column in (video, step, start, end)}
     names = sorted(graph.steps)
     fits = max(saved.video, default=-1) < len(saved.ids) and max(saved.step, default=-1) < len(names)
     require(len(sizes) == 1 and fits, "is damaged: its labels are those of other videos or steps")
+    columns = LabelColumns(tuple(saved.ids), video, step, start, end, saved.timed)
     task = Task.from_columns(graph.task, names, columns, saved.absent)
     return task.with_videos(task)  # which are looked at several times

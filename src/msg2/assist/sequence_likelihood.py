@@ -96,10 +96,10 @@ class SequenceLikelihood:
 
     def _presence_by_needs(self, shown: Mapping[Step, Segment]) -> float:
         """Each step at its own rate where what it needs is there, else as one too many."""
-        total = 0.0
+        total, index = 0.0, self.graph.index
         for name in self.graph.steps:
             possible = self.graph.necessary[name] <= shown.keys() and not any(
-                partner in shown for partner in self.graph.partners(name) if self._index[partner] < self._index[name]
+                partner in shown for partner in self.graph.partners(name) if index[partner] < index[name]
             )
             rate = self._rates[name] if possible else self._extra_rate
             total += log(rate if name in shown else 1 - rate)
@@ -164,10 +164,6 @@ class SequenceLikelihood:
             rate = min(max(self.graph.repeats.get(name, 0.0), _LEAST_RATE), 1 - _LEAST_RATE)
             total += (number - 1) * log(rate) + log1p(-rate)
         return total
-
-    @cached_property
-    def _index(self) -> Mapping[Step, int]:
-        return {name: index for index, name in enumerate(self.graph.steps)}
 
     @cached_property
     def _rates(self) -> Mapping[Step, float]:

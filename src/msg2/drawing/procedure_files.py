@@ -58,12 +58,12 @@ def to_pdf(procedure: Procedure) -> bytes:
         from reportlab.lib.units import cm
         from reportlab.lib.utils import ImageReader
         from reportlab.platypus import Image, Paragraph, SimpleDocTemplate
-    font = _font()
-    missing = {c for line in procedure.lines() for c in one_line(line.text) if not font.has(c)}
+    font, characters = _font()
+    missing = {c for line in procedure.lines() for c in one_line(line.text) if ord(c) not in characters}
     if missing:
         some = " ".join(sorted(missing)[:5])
         raise InputError(f"the font of the PDF does not have {some}", hint="write .html, and print it from the browser")
-    styles, story = _pdf_styles(font.name), []
+    styles, story = _pdf_styles(font), []
     for line in procedure.lines():
         if line.kind == "still":
             width, height = ImageReader(BytesIO(line.jpeg)).getSize()
@@ -74,7 +74,7 @@ def to_pdf(procedure: Procedure) -> bytes:
         story.append(Paragraph(PEOPLE, styles["evidence"]))
 
     def add_footer(canvas: Any, page: Any) -> None:
-        canvas.setFont(font.name, 8)
+        canvas.setFont(font, 8)
         canvas.drawString(2 * cm, 1.2 * cm, one_line(f"{procedure.title} · {procedure.subtitle}")[:120])
         canvas.drawRightString(A4[0] - 2 * cm, 1.2 * cm, str(page.page))
 
@@ -85,20 +85,12 @@ def to_pdf(procedure: Procedure) -> bytes:
     return content.getvalue()
 
 
-class _Font:
-    """A TrueType font by its name, and the characters that it has."""
-
-    def __init__(self, name: str, characters: Mapping[int, object]) -> None:
-        self.name, self._characters = name, characters
-
-    def has(self, character: str) -> bool:
-        """Whether the font can show a character."""
-        return ord(character) in self._characters
-
-
 @cache
-def _font() -> _Font:
-    """DejaVu Sans, which comes with matplotlib, has most alphabets; Vera, which comes with ReportLab, has Latin."""
+def _font() -> tuple[str, Mapping[int, object]]:
+    """The name of a font, and the characters that it has.
+
+    DejaVu Sans, which comes with matplotlib, has most alphabets; Vera, which comes with ReportLab, has Latin.
+    """
     import reportlab
     from reportlab.pdfbase.pdfmetrics import registerFont
     from reportlab.pdfbase.ttfonts import TTFont
@@ -109,7 +101,7 @@ def _font() -> _Font:
         path = Path(matplotlib.origin).parent / "mpl-data" / "fonts" / "ttf" / "DejaVuSans.ttf"
     font = TTFont("msg2", str(path))
     registerFont(font)
-    return _Font("msg2", font.face.charToGlyph)
+    return "msg2", font.face.charToGlyph
 
 
 def _pdf_styles(font: str) -> dict[LineKind, ParagraphStyle]:

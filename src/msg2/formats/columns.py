@@ -108,10 +108,8 @@ def format_columns(columns: str | Mapping[str, str] | None) -> str | None:
     return columns
 
 
-def parse_columns(text: str | None) -> dict[str, str]:
+def parse_columns(text: str) -> dict[str, str]:
     """Parse what the user says about columns: ``case=Order,activity=Task``."""
-    if text is None:
-        return {}
     pairs = [part.partition("=") for part in re.split(r",(?=\s*\w+\s*=)", text)]
     chosen = {role.strip().casefold(): column.strip() for role, _, column in pairs}
     for role in chosen:

@@ -24,6 +24,7 @@ from msg2.formats.run_selection import RunVariant, column_of, find_variants, run
 from msg2.formats.source import Source
 from msg2.formats.tables import open_table
 from msg2.metrics import AnnotatorAgreement, annotator_agreement
+from msg2.options import JsonFields
 from msg2.sequences import read_moments
 from msg2.task import DRAFT, PREDICTED, LabelColumns, Step, Task, Video, demonstrations_noun
 from msg2.text import fold_lookalikes, join_names
@@ -47,7 +48,7 @@ class PairAgreement:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskSummary:
+class TaskSummary(JsonFields):
     """The facts of one task."""
 
     task: str
@@ -90,13 +91,9 @@ class TaskSummary:
     agreement: tuple[PairAgreement, ...] = ()
     """Of every two annotators with videos in common."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, for `--json`."""
-        return dataclasses.asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
-class DataSummary:
+class DataSummary(JsonFields):
     """The facts of all tasks in some data; `format` is what it was recognised as."""
 
     format: str
@@ -107,10 +104,6 @@ class DataSummary:
     """What looks wrong with the data as a whole; each task has its own besides."""
     assumptions: tuple[str, ...] = ()
     """What was assumed where the data leaves it open."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, for `--json`."""
-        return dataclasses.asdict(self)
 
 
 def summarize(path: str | Path, *, where: Sequence[str] = (), variants: bool = False, **options: Any) -> DataSummary:

@@ -194,14 +194,11 @@ class _BlockFinder:
     @cached_property
     def _sure(self) -> dict[Step, set[Step]]:
         """For every step all that each run with it has."""
-        sure = {name: {name} for name in self.graph.steps}
-        for name, done in sure.items():
-            to_do = [name]
-            while to_do:
-                implied = {step for group in self._implied[to_do.pop()] if len(group) == 1 for step in group}
-                to_do += implied - done
-                done |= implied
-        return sure
+        import networkx
+
+        single = ((name, *group) for name, groups in self._implied.items() for group in groups if len(group) == 1)
+        implied = networkx.DiGraph([*single, *((name, name) for name in self.graph.steps)])
+        return {name: {name, *networkx.descendants(implied, name)} for name in self.graph.steps}
 
 
 def _options(clause: Formula) -> _StepSet:

@@ -6,7 +6,7 @@ Documents that define entities are refused: they are how a small file becomes a 
 import codecs
 import re
 from collections.abc import Callable, Iterator
-from typing import IO, NoReturn, TypeAlias
+from typing import IO, NoReturn
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
@@ -20,49 +20,12 @@ _ROOT = re.compile(r"(?s)(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*+(?:\[.*?\
 """What may stand before the outermost element, and its name; names of other encodings are not those that msg2 reads."""
 MAX_DEPTH = 100  # elements within elements; the formats that we read have up to ten
 
-StartHandler: TypeAlias = Callable[[int, str, dict[str, str]], object]
-"""Is called with the depth of an element that begins, from 1, its name and its attributes."""
-EndHandler: TypeAlias = Callable[[int, str, int], object]
-"""Is called with the depth of an element that ends, its name and the line."""
-
 
 def root_name(source: Source) -> str | None:
     """The name of the outermost element; None where the file does not begin as XML."""
     head = source.head.removeprefix(codecs.BOM_UTF8)
     match = _ROOT.match(head.decode("utf-16" if b"\0" in head[:4] else "latin-1", "replace"))
     return match[1] if match else None
-
-
-def parse_xml(
-    source: Source, start: StartHandler, end: EndHandler, text: Callable[[str], object] | None = None
-) -> None:
-    """Call the handlers for every element of a file, in its order."""
-    parser = expat.ParserCreate()
-    parser.buffer_text = True
-    depth = length = 0
-
-    def start_element(name: str, attributes: dict[str, str]) -> None:
-        nonlocal depth, length
-        depth, length = depth + 1, 0
-        if depth > MAX_DEPTH:
-            raise InputError(f"is nested more than {MAX_DEPTH} levels deep")
-        start(depth, name, attributes)
-
-    def end_element(name: str) -> None:
-        nonlocal depth
-        end(depth, name, parser.CurrentLineNumber)
-        depth -= 1
-
-    def add_text(piece: str) -> None:
-        nonlocal length
-        length += len(piece)
-        _require_short(length)
-        if text is not None:
-            text(piece)
-
-    parser.StartElementHandler, parser.EndElementHandler = start_element, end_element
-    parser.CharacterDataHandler = None if text is None else add_text
-    feed_parser(parser, source)
 
 
 def read_chunks(stream: IO[bytes]) -> Iterator[bytes]:
@@ -112,20 +75,33 @@ def _refuse_default(element: str, attribute: str, kind: str, default: str | None
 
 def parse_children(source: Source, handle: Callable[[Element], object]) -> None:
     """Call a function for every element directly in the outermost one, once it is complete; none is kept."""
-    builder, outermost = TreeBuilder(), [Element("")]
+    parser, builder, outermost = expat.ParserCreate(), TreeBuilder(), Element("")
+    parser.buffer_text = True
+    depth = length = 0
 
-    def start(depth: int, name: str, attributes: dict[str, str]) -> None:
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal depth, length, outermost
+        depth, length = depth + 1, 0
+        if depth > MAX_DEPTH:
+            raise InputError(f"is nested more than {MAX_DEPTH} levels deep")
         element = builder.start(name, attributes)
-        if depth == 1:
-            outermost[0] = element
+        outermost = element if depth == 1 else outermost
 
-    def end(depth: int, name: str, line: int) -> None:
-        element = builder.end(name)
-        if depth == 2:
-            outermost[0].clear()
+    def end(name: str) -> None:
+        nonlocal depth
+        element, depth = builder.end(name), depth - 1
+        if depth == 1:
+            outermost.clear()
             handle(element)
 
-    parse_xml(source, start, end, builder.data)
+    def add_text(piece: str) -> None:
+        nonlocal length
+        length += len(piece)
+        _require_short(length)
+        builder.data(piece)
+
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, add_text
+    feed_parser(parser, source)
 
 
 def require_attribute(element: Element, name: str) -> str:

@@ -101,10 +101,9 @@ def all_rules(graph: SubtaskGraph) -> Iterator[RuleInWords]:
         earlier = graph.order_predecessors(name) - graph.parents(name)
         yield from split(f"{name}  comes after", _after(graph, name, earlier), ", if done")
     for group in graph.exclusive:
-        (told,) = _with_counts([("is done", _exclusive_backing(graph, group))], noun)
-        yield RuleInWords(
-            f"only one of  {' and '.join(map(_quoted, group))}  {told}", _exclusive_backing(graph, group).weak
-        )
+        backing = _exclusive_backing(graph, group)
+        (told,) = _with_counts([("is done", backing)], noun)
+        yield RuleInWords(f"only one of  {' and '.join(map(_quoted, group))}  {told}", backing.weak)
     for name in graph.steps:
         yield from split(f"{name}  is followed by", _following(graph, name), of_pair=False)
     for first, second, support in together_pairs(graph):

@@ -341,21 +341,8 @@ def _terms(formula: Formula, value: bool = True) -> list[Term]:
 
 
 def is_tautology(formula: Formula) -> bool:
-    """Whether the formula is a tautology; ends at the first vector that it does not hold for."""
-    match formula.kind:
-        case "true":
-            return True
-        case "step":
-            return False
-        case "all":
-            return all(is_tautology(operand) for operand in formula.operands)
-        case "not":  # De Morgan; a negated step or TRUE is no tautology
-            inner = formula.operands[0]
-            join = any_of if inner.kind == "all" else all_of
-            return bool(inner.operands) and is_tautology(join(negation(operand) for operand in inner.operands))
-    counts = Counter(name for operand in formula.operands for name in operand.steps)
-    pivot = min(counts, key=lambda name: (-counts[name], name))
-    return counts[pivot] > 1 and all(is_tautology(formula.substitute({pivot: value})) for value in (False, True))
+    """Whether the formula holds for every completion vector."""
+    return probability(formula) == 1
 
 
 def _factor(terms: Sequence[Term]) -> Formula:

@@ -25,7 +25,7 @@ from msg2.graph import closure
 from msg2.graph.closure import Relation
 from msg2.graph.evidence import Edge, PairKind, StepEvidence, Support, edge_pairs_with_support, node_link_graph
 from msg2.graph.explanation import rules, sentences
-from msg2.graph.formula import TRUE, Formula, all_of, formula_from_json, step
+from msg2.graph.formula import TRUE, Formula, all_of, step
 from msg2.graph.graph_file import FORMAT, NO_TEXTS, Loop, ProcedureTexts, StatedRule, read_graph_file
 from msg2.task import Step
 from msg2.text import short_repr
@@ -358,30 +358,23 @@ class SubtaskGraph:
     def rename_steps(self, names: Mapping[Step, Step]) -> SubtaskGraph:
         """The same graph with other step names; steps not in `names` keep theirs."""
 
-        def new(name: Step) -> Step:
-            return names.get(name, name)
+        def new(value: Any) -> Any:
+            """A name, or what names stand in: lists, formulas and loops."""
+            if isinstance(value, list):
+                return [new(item) for item in value]
+            if isinstance(value, dict):
+                return {key: new(inner) for key, inner in value.items()}
+            return names.get(value, value) if isinstance(value, str) else value
 
-        formulas = {name: formula_from_json(formula.to_json(new)) for name, formula in self.preconditions.items()}
-        return SubtaskGraph(
-            self.task,
-            map(new, self.steps),
-            {new(name): formula for name, formula in formulas.items()},
-            self.method,
-            {new(name): _rename_in_evidence(entry, names) for name, entry in self.evidence.items()},
-            order=[(new(before), new(after)) for before, after in self.order],
-            exclusive=[map(new, group) for group in self.exclusive],
-            optional=map(new, self.optional),
-            repeats={new(name): share for name, share in self.repeats.items()},
-            responses=[(new(name), formula_from_json(formula.to_json(new))) for name, formula in self.responses],
-            loops=[
-                loop.model_copy(update={"steps": [*map(new, loop.steps)], "back": [*map(new, loop.back)]})
-                for loop in self.loops
-            ],
-            rules=[
-                rule.model_copy(update={"before": new(rule.before), "after": new(rule.after)}) for rule in self.rules
-            ],
-            texts=self.texts.rename_steps(new),
-        )
+        file = self.to_json()
+        for key in file.keys() & {"steps", "preconditions", "order", "exclusive", "optional", "responses", "loops"}:
+            file[key] = new(file[key])
+        for key in file.keys() & {"preconditions", "repeats", "descriptions"}:
+            file[key] = {new(name): value for name, value in file[key].items()}
+        for entry in (*file.get("rules", ()), *file.get("warnings", ())):
+            entry |= {key: new(entry[key]) for key in entry.keys() & {"before", "after", "step"}}
+        evidence = {new(name): _rename_in_evidence(entry, names) for name, entry in self.evidence.items()}
+        return SubtaskGraph.from_json({**file, "evidence": evidence})
 
     def with_texts(self, texts: ProcedureTexts) -> SubtaskGraph:
         """The same graph with other texts of its written procedure.

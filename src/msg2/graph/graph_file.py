@@ -6,7 +6,7 @@ The package has the schema as `schema.json`; tests/graph/test_schema.py says how
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Container
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, RootModel, SkipValidation, ValidationError
@@ -137,15 +137,6 @@ class ProcedureTexts(_PartOfFile):
     """Of the procedure."""
     reviewed: Review | None = None
     """Who has checked it; a draft that nobody has checked does not have it."""
-
-    def rename_steps(self, new: Callable[[str], str]) -> ProcedureTexts:
-        """The same texts of steps with other names."""
-        cautions = [
-            caution if caution.step is None else caution.model_copy(update={"step": new(caution.step)})
-            for caution in self.warnings
-        ]
-        descriptions = {new(name): text for name, text in self.descriptions.items()}
-        return self.model_copy(update={"descriptions": descriptions, "warnings": cautions})
 
     def of_steps(self, steps: Container[str]) -> ProcedureTexts:
         """The same texts without those of other steps."""

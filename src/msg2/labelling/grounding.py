@@ -66,7 +66,7 @@ def read_scores(file: Source, steps: tuple[Step, ...], fps: float | None) -> Fra
 
 def ground_video(model: AssistantModel, scores: FrameScores) -> Video:
     """The steps that probably went on in a video, as drafts; columns that are no steps of the graph are background."""
-    stream, index = FrameFilter(model, remembers=True), model.index
+    stream, index = FrameFilter(model, remembers=True), model.graph.index
     places = [(column, index[name]) for column, name in enumerate(scores.steps) if name in index]
     require(places, f"no column is a step of the graph, such as {short_repr(model.graph.steps[0])}")
     columns, chosen = (list(part) for part in zip(*places, strict=True))

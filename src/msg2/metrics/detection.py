@@ -37,13 +37,14 @@ def roc_auc(scores: ArrayLike, positive: ArrayLike) -> float | None:
     >>> roc_auc([0.1, 0.4, 0.4, 0.8], [False, False, True, True])
     0.875
     """
+    from scipy.stats import rankdata
+
     true = np.asarray(positive, dtype=np.bool_)
     positives, negatives = int(true.sum()), int((~true).sum())
     if not positives or not negatives:
         return None
-    _, level, count = np.unique(np.asarray(scores, dtype=np.float64), return_inverse=True, return_counts=True)
-    rank = np.cumsum(count) - (count - 1) / 2  # from 1 up; the mean of the ranks of equal scores
-    return float((rank[level][true].sum() - positives * (positives + 1) / 2) / (positives * negatives))
+    above = rankdata(scores)[true].sum() - positives * (positives + 1) / 2
+    return float(above / (positives * negatives))
 
 
 @dataclass(frozen=True, slots=True)
