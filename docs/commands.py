@@ -5,6 +5,7 @@ python docs/commands.py
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -67,7 +68,8 @@ def _commands() -> Iterator[tuple[str, Any, str]]:
 
 
 def _first(command: Any) -> str:
-    return str(command.help).split("\n\n")[0].replace("\n", " ").split(" Examples: ")[0]
+    """The first sentence of a command's help, as far as its first colon or semicolon."""
+    return re.split(r"[.:;](?: |$)", str(command.help).replace("\n", " "), maxsplit=1)[0] + "."
 
 
 def _rows(name: str, command: Any) -> Iterator[tuple[str, tuple[str, str]]]:
