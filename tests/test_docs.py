@@ -53,7 +53,6 @@ GUIDES = (
     "formats-results",
     "formats-tables",
     "pictures",
-    "formats-writing",
     "graph-file",
     "media",
     "own-features",
