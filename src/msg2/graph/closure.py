@@ -67,7 +67,7 @@ def clique_cover(pairs: Iterable[tuple[_Item, _Item]]) -> tuple[tuple[_Item, ...
         partners.setdefault(a, set()).add(b)
     covered: set[tuple[_Item, _Item]] = set()
     groups: list[tuple[_Item, ...]] = []
-    for a, b in sorted((a, b) for a in partners for b in partners[a] if a < b):
+    for a, b in sorted((first, second) for first in partners for second in partners[first] if first < second):
         if (a, b) not in covered:
             group = [a, b]
             for name in sorted(partners[a] & partners[b]):

@@ -164,8 +164,9 @@ def step_evidence(
         if responses := [formula for first, formula in graph.responses if first == name]:
             entry["responses"] = _count_responses(sequences, last_times, name, responses, shares)
         if partners := sorted(graph.partners(name)):
-            both = {partner: int(weight @ (shown[:, position] & shown[:, index[partner]])) for partner in partners}
-            entry["exclusive"] = both
+            entry["exclusive"] = {
+                partner: int(weight @ (shown[:, position] & shown[:, index[partner]])) for partner in partners
+            }
         if name in graph.optional or name in left_out:
             entry["optional"] = {"without": labelled - videos, "videos": labelled}
         if name in learned.any_gains:
@@ -210,7 +211,7 @@ def _count_alternatives(
 def _count_responses(
     sequences: Sequences, last_times: LastTimes, name: Step, formulas: list[Formula], shares: GraphFrequencies | None
 ) -> list[dict[str, object]]:
-    """Count the videos with a step, and those in which each formula is done after its last time; ties are in neither."""
+    """Count the videos with a step, and those in which each formula is done after its last time; ties count nowhere."""
     place, responses = sequences.steps.index(name), []
     shown, (follows, lacks, weight) = sequences.shown[sequences.shown[:, place]], last_times.after(place)
     for formula in formulas:
