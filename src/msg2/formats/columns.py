@@ -64,8 +64,9 @@ class TableKind:
                 fitting = [column for column in others if normalize_name(column) in known]
                 if role not in chosen and fitting and normalize_name(fitting[0]) != role:
                     guesses.append(f"{short_repr(fitting[0])} is the {role}")
-            hint = f"the columns are {join_names(header, limit=30)}"
-            require(role not in chosen or fitting, f"there is no column {short_repr(wanted)}", where=where, hint=hint)
+            if role in chosen and not fitting:
+                hint = f"the columns are {join_names(header, limit=30)}"
+                raise InputError(f"there is no column {short_repr(wanted)}", where=where, hint=hint)
             if len(set(fitting)) > 1:
                 what = f"the columns {join_names(fitting, limit=30)} could each be the {role}"
                 raise InputError(what, where=where, hint=f'say which it is: --columns "{role}={fitting[0]}"')
@@ -78,9 +79,10 @@ class TableKind:
             if fitting:
                 matched[role] = fitting[0]
         for role in self.required if required is None else required:
-            columns = ", ".join(short_repr(column, 30) for column in header[:10])
-            hint = f"the columns are {columns}; {COLUMNS_HINT}"
-            require(role in matched, f"the column {role!r} is missing", where=where, hint=hint)
+            if role not in matched:
+                columns = ", ".join(short_repr(column, 30) for column in header[:10])
+                hint = f"the columns are {columns}; {COLUMNS_HINT}"
+                raise InputError(f"the column {role!r} is missing", where=where, hint=hint)
         if self.name == "steps" and required != () and "end" in matched and "start" not in matched:
             what = "there is a column 'end', but no column 'start'"
             raise InputError(what, where=where, hint="give both, in seconds, or only the start, or neither")
