@@ -74,10 +74,9 @@ def plan_steps(
     for name in (*done, goal):
         if name not in graph.steps:
             raise unknown_step_error(name, graph)
-    if goal in done:
-        left = ", ".join(short_repr(name) for name in graph.steps if name not in done)
-        hint = f"steps that are left: {left}" if left else "all steps are done"
-        raise InputError(f"{short_repr(goal)} is already done", hint=hint)
+    left = ", ".join(short_repr(name) for name in graph.steps if name not in done)
+    hint = f"steps that are left: {left}" if left else "all steps are done"
+    require(goal not in done, f"{short_repr(goal)} is already done", hint=hint)
     for due in (True, False) if ranker is None else (False,):
         if plans := _PlanSearch(graph, done, goal, length, ranker, due=due).best_plans(k):
             return plans

@@ -177,9 +177,8 @@ class EventLog:
         if at is None or not times or at >= times[-1][0]:
             return len(self._events)
         latest = times[-1][0]
-        if at < latest - self._window:
-            what = f"at is {at:g}, {latest - at:g} seconds before the last event at {latest:g}"
-            raise InputError(what, hint=f"events may come {self._window:g} seconds late: see `window`")
+        what = f"at is {at:g}, {latest - at:g} seconds before the last event at {latest:g}"
+        require(at >= latest - self._window, what, hint=f"events may come {self._window:g} seconds late: see `window`")
         return times[bisect_right([moment for moment, _ in times], at)][1]
 
     def _find(self, id: str | None) -> int:

@@ -10,7 +10,7 @@ from msg2.cli import console, flags
 from msg2.cli.app import PlainGroup
 from msg2.cli.flags import argument, option, output_option, switch
 from msg2.drawing.plots import FIGURE_SUFFIXES
-from msg2.errors import InputError, errors_at, require
+from msg2.errors import errors_at, require
 from msg2.files import write_whole
 from msg2.formats import read_graph
 from msg2.formats.feature_store import open_store
@@ -179,9 +179,8 @@ def plot(
     flags.usage_error_if(not is_figure, f"{output.name} must end in {' or '.join(FIGURE_SUFFIXES)}")
     tasks = flags.read_tasks(data, task, repeats="keep", **reading)
     tasks = [task for task in tasks if any(labelled.id == video for labelled in task)]
-    if len(tasks) != 1:
-        what = f"{'no' if not tasks else 'more than one'} task has a video {short_repr(video)}"
-        raise InputError(what, where=data, hint="choose a --video of the data" if not tasks else "choose a --task")
+    what = f"{'no' if not tasks else 'more than one'} task has a video {short_repr(video)}"
+    require(len(tasks) == 1, what, where=data, hint="choose a --video of the data" if not tasks else "choose a --task")
     with errors_at(data), console.progress_bar("drawing"):
         steps, suffix = None if graph is None else read_graph(graph).steps, output.suffix.lower()
         content = plot_completion(model, tasks[0], video, open_store(features), options, steps=steps, suffix=suffix)

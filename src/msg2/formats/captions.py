@@ -132,8 +132,7 @@ def _parse_cue(lines: Sequence[str], number: int, following: int, pattern: re.Pa
         hint = "write times such as 00:00:05.000 --> 00:00:07.500"
         raise InputError(f"{short_repr(lines[number])} is not the timing of a cue", where=where, hint=hint)
     start, end = (parse_clock(time) or 0.0 for time in match.groups())
-    if end < start:
-        raise InputError(f"the cue ends at {end:g}, before its start at {start:g}", where=where)
+    require(end >= start, f"the cue ends at {end:g}, before its start at {start:g}", where=where)
     return Cue(start, end, tuple(lines[number + 1 : following]))
 
 

@@ -247,9 +247,8 @@ def _read_frame(frame: object, task: str | None, default: str | None, options: R
         return [apply_options(own, options) for own in tasks]
     mapping = STEPS.for_user(options.columns).match(table.header, table.where)
     name = task or default or ""
-    if "task" not in mapping.columns and not name:
-        hint = "add it, or name the task: from_dataframe(frame, task='make coffee')"
-        raise InputError("the column 'task' is missing", where=_FRAME.path, hint=hint)
+    hint = "add it, or name the task: from_dataframe(frame, task='make coffee')"
+    require("task" in mapping.columns or name, "the column 'task' is missing", where=_FRAME.path, hint=hint)
     labels = read_labels(table, mapping, name, None, notes)
     require(len(labels.step), "has no rows", where=_FRAME.path, hint="give one row per labelled step")
     notes.log(_FRAME.path)

@@ -283,18 +283,16 @@ def _assign_tiers(task: Task, video: Video, options: WriteOptions) -> _Tiers:
     """Put each label on the first free tier of its source; one tier is always there, for more labels."""
     lanes: dict[str | None, list[list[_TimedLabel]]] = {None: [[]]}
     for segment in video.segments:
-        if not segment.is_timed:
-            what = f"video {short_repr(video.id)} has no times, which ELAN needs"
-            raise InputError(what, hint="write a table: .csv, .tsv, .jsonl or .parquet")
+        what = f"video {short_repr(video.id)} has no times, which ELAN needs"
+        require(segment.is_timed, what, hint="write a table: .csv, .tsv, .jsonl or .parquet")
         label = _to_milliseconds(segment)
         own = lanes.setdefault(segment.source, [[]])
         if (free := next((lane for lane in own if not lane or lane[-1][1] <= label[0]), None)) is None:
             own.append(free := [])
         free.append(label)
     for text in (options.media_url(video.id), task.name, video.id, *filter(None, lanes), *task.steps):
-        if _NOT_XML.search(text):
-            what = f"{short_repr(text)} has a character that no XML file can hold"
-            raise InputError(what, hint="rename it, or write a table: .csv, .tsv, .jsonl or .parquet")
+        what = f"{short_repr(text)} has a character that no XML file can hold"
+        require(not _NOT_XML.search(text), what, hint="rename it, or write a table: .csv, .tsv, .jsonl or .parquet")
     return {
         ("steps" if source is None else f"steps ({source})") + (f" {number}" if number > 1 else ""): (source, lane)
         for source, own in lanes.items()

@@ -101,8 +101,7 @@ def _parse_task_graph(document: JsonItem, source: Source) -> SubtaskGraph:
     parents: dict[Step, set[Step]] = {}
     for where, pair in member_items(document, "edges", list, root):
         edge = [str(number) for number in pair]
-        if len(edge) != 2 or not set(edge) <= names.keys():
-            raise InputError("is not a pair of step ids [before, after]", where=where)
+        require(len(edge) == 2 and set(edge) <= names.keys(), "is not a pair of step ids [before, after]", where=where)
         before, after = edge
         if before in inner and after in inner:
             parents.setdefault(names[after], set()).add(names[before])

@@ -173,9 +173,8 @@ def _meets(task: Task, name: str, sign: str, value: str, notes: ReadNotes) -> Se
 
 def _values(task: Task, name: str, notes: ReadNotes) -> list[str | None]:
     """The value of each run in a column."""
-    if name not in notes.attributes:
-        hint = f"there are {', '.join(_OF_RUNS)}, columns of tables and attributes of XES"
-        raise InputError(f"no run has a {short_repr(name)}", hint=hint)
+    hint = f"there are {', '.join(_OF_RUNS)}, columns of tables and attributes of XES"
+    require(name in notes.attributes, f"no run has a {short_repr(name)}", hint=hint)
     return [notes.attributes[name].get((task.name, video)) for video in task.columns.videos]
 
 

@@ -149,9 +149,8 @@ def _tent_seconds(code: str, frame: str) -> float:
     match = _TIME_CODE.fullmatch(code)
     hours, minutes, seconds, rest = map(int, match.groups()) if match else (0, 0, 0, -1)
     number = ((hours * 60 + minutes) * 60 + seconds) * _RATE + rest
-    if str(number) != frame:
-        what = f"the frame {short_repr(frame)} is not that of the time {short_repr(code)}, with {_RATE} to a second"
-        raise InputError(what)
+    what = f"the frame {short_repr(frame)} is not that of the time {short_repr(code)}, with {_RATE} to a second"
+    require(str(number) == frame, what)
     return number / _RATE
 
 
@@ -284,8 +283,7 @@ def _read_coin(file: Source, options: ReadOptions, labels: LabelCollector) -> No
         segments = labels.video(file, video, task)
         for where, row in rows:
             times = member(row, "segment", list, where)
-            if len(times) != 2:
-                raise InputError("is not a pair of a start and an end", where=f"{where}.segment")
+            require(len(times) == 2, "is not a pair of a start and an end", where=f"{where}.segment")
             span = member_span(times, (0, 1), f"{where}.segment")
             segments.append(timed_segment(member(row, "label", str, where), *span, where))
 
@@ -354,8 +352,7 @@ def _step_names(recordings: Sequence[_Recording]) -> Mapping[tuple[int, str], St
     for task, _, rows in recordings:
         for where, row in rows:
             step_id, description = member(row, "step_id", int, where), member(row, "description", str, where)
-            if not description:
-                raise InputError("is empty, it is the name of a step", where=f"{where}.description")
+            require(description, "is empty, it is the name of a step", where=f"{where}.description")
             counts[step_id, description] += 1
             task_of[step_id] = task
     usual: dict[int, str] = {}

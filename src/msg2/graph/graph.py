@@ -92,20 +92,17 @@ class SubtaskGraph:
         names, left_out, again, stated = list(steps), list(optional), dict(repeats or {}), tuple(rules)
         following, parts = sorted(set(responses), key=lambda pair: (pair[0], str(pair[1]))), tuple(loops)
         pairs, groups = [(before, after) for before, after in order], [tuple(group) for group in exclusive]
-        said = [(rule.before, rule.after) for rule in stated]
-        relations: dict[str, Sequence[Sequence[Step]]] = {
+        mentions: dict[str, Sequence[Sequence[Step]]] = {
             "order": pairs,
             "exclusive": groups,
-            "rules": said,
+            "rules": [(rule.before, rule.after) for rule in stated],
             "responses": [(before, *sorted(formula.steps)) for before, formula in following],
-        }
-        mentions: dict[str, Sequence[Sequence[Step]]] = {
             "optional": [[name] for name in left_out],
             "loops": [[*loop.steps, *loop.back] for loop in parts],
             "descriptions": [[*texts.descriptions]],
             "warnings": [[caution.step] for caution in texts.warnings if caution.step is not None],
         }
-        _check_names(names, preconditions, relations, mentions, again)
+        _check_names(names, preconditions, mentions, again)
         needed = {name: formula for name, formula in preconditions.items() if formula != TRUE}
         layers = _layers(names, needed, pairs)
         ordered = tuple(sorted(names, key=lambda name: (layers[name], name)))
@@ -562,7 +559,6 @@ class SubtaskGraph:
 def _check_names(
     steps: list[Step],
     preconditions: Mapping[Step, Formula],
-    relations: Mapping[str, Sequence[Sequence[Step]]],
     mentions: Mapping[str, Sequence[Sequence[Step]]],
     repeats: Mapping[Step, float],
 ) -> None:
@@ -573,16 +569,15 @@ def _check_names(
         raise InputError(f"the graph has the step {short_repr(twice)} twice")
     named: list[tuple[str, Sequence[Step]]] = [
         *((f"preconditions of '{name}'", sorted({name} | formula.steps)) for name, formula in preconditions.items()),
-        *((f"{key}, entry {n}", group) for key, groups in {**relations, **mentions}.items()
-          for n, group in enumerate(groups, start=1)),
+        *((f"{key}, entry {n}", group) for key, groups in mentions.items() for n, group in enumerate(groups, start=1)),
         *((f"repeats of '{name}'", [name]) for name in repeats),
     ]  # fmt: skip
     for where, names in named:
         for name in names:
             if name not in known:
                 raise InputError(f"{short_repr(name)} is not among the steps of the graph", where=where)
-    for key, groups in relations.items():
-        for n, group in enumerate(groups, start=1):
+    for key in ("order", "exclusive", "rules", "responses"):  # which relate steps to others
+        for n, group in enumerate(mentions[key], start=1):
             require(len(set(group)) > 1, "needs two different steps", where=f"{key}, entry {n}")
     for name, share in repeats.items():
         require(0 <= share <= 1, f"is a share of {share}, it must be 0 to 1", where=f"repeats of '{name}'")

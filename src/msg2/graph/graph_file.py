@@ -41,8 +41,7 @@ def _check_step_name(name: str) -> str:
 
 def _check_distinct(names: list[str]) -> list[str]:
     for name in names if len(set(names)) < len(names) else ():
-        if names.count(name) > 1:
-            raise InputError(f"{short_repr(name)} is there twice")
+        require(names.count(name) <= 1, f"{short_repr(name)} is there twice")
     return names
 
 

@@ -63,8 +63,7 @@ def _read_json_transcript(file: Source) -> tuple[Sentence, ...]:
             end = float(piece["end"] if piece.get("end") is not None else start + piece["duration"])
         except (AttributeError, KeyError, TypeError, ValueError):
             start, end = 0.0, -1.0
-        if not 0 <= start <= end:
-            raise InputError(f"piece {number} is not a text with times", where=file.path, hint=_TRANSCRIPT_HINT)
+        require(0 <= start <= end, f"piece {number} is not a text with times", where=file.path, hint=_TRANSCRIPT_HINT)
         sentences.append(Sentence(text, start, end))
     return tuple(sentences)
 

@@ -109,8 +109,7 @@ def decode_stream(path: Path, container: InputContainer, stream: VideoStream | A
     import av
 
     kind = "pictures" if stream.type == "video" else "sound"
-    if not stream.codec_context:
-        raise InputError(f"its {kind} cannot be decoded: FFmpeg does not know the codec", where=path)
+    require(stream.codec_context, f"its {kind} cannot be decoded: FFmpeg does not know the codec", where=path)
     stream.codec_context.thread_type = av.codec.context.ThreadType.AUTO
     stream.codec_context.thread_count = DECODER_THREADS
     start, length = start_seconds(container), _duration(container)
@@ -126,8 +125,7 @@ def decode_stream(path: Path, container: InputContainer, stream: VideoStream | A
                     yield frame
             except av.FFmpegError:
                 lost += 1
-    if not decoded and (lost or kind == "pictures"):
-        raise InputError(f"has {kind}, but cannot be decoded", where=path)
+    require(decoded or (not lost and kind != "pictures"), f"has {kind}, but cannot be decoded", where=path)
     if length is not None and reached < length - _CLOCK_TOLERANCE:
         _log.warning("%s: breaks off at second %.1f of %.1f; what comes before is kept", path, reached, length)
     elif lost:

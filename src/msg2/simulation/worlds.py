@@ -41,10 +41,9 @@ class World:
 
     def __post_init__(self) -> None:
         for name, formula in self.graph.preconditions.items():
-            if "not" in formula.kinds:
-                what = f"the precondition of {short_repr(name)} in the world {short_repr(self.name)} has a NOT"
-                hint = "a world knows AND and OR only: every step of it can be done sooner or later"
-                raise InputError(what, hint=hint)
+            what = f"the precondition of {short_repr(name)} in the world {short_repr(self.name)} has a NOT"
+            hint = "a world knows AND and OR only: every step of it can be done sooner or later"
+            require("not" not in formula.kinds, what, hint=hint)
 
     @property
     def name(self) -> str:
