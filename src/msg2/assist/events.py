@@ -44,20 +44,35 @@ ENOUGH_VIDEOS = 5
 _NAME, _NUMBER, _COUNT = ("the name of a step",), ("a number", "a finite number"), ("a whole number",)
 _SHARES, _TEXT, _TRUE = ("an object from steps to probabilities",), ("a text",), ("true",)
 _TOLD: Mapping[str, Sequence[str]] = {"at": _NUMBER, "id": _TEXT, "actor": _TEXT}
-_FIELDS: Mapping[str, Mapping[str, Sequence[str]]] = {
-    "correct": {"correct": _TEXT, "did": _NAME, "saw": _SHARES},
-    "did": {"did": _NAME, "confidence": _NUMBER, **_TOLD},
-    "began": {"began": _NAME, **_TOLD},
-    "saw": {"saw": _SHARES, **_TOLD},
-    "observe": {"observe": _SHARES, "at": _NUMBER},
-    "accept": {"accept": _NAME, "id": _TEXT},
-    "undo": {"undo": ("true or a text",)},
-    "pause": {"pause": _TRUE, "at": _NUMBER},
-    "resume": {"resume": _TRUE, "at": _NUMBER},
-    "plan": {"k": _COUNT, "length": _COUNT, "plan": _NAME},
-    "ask": {"ask": _TRUE, "now": _NUMBER, "ended": ("true or false",)},
+EVENTS: Mapping[str, tuple[Mapping[str, Sequence[str]], str]] = {
+    "correct": (
+        {"correct": _TEXT, "did": _NAME, "saw": _SHARES},
+        "The event with this id told that another step was done, or that something else was seen.",
+    ),
+    "did": (
+        {"did": _NAME, "confidence": _NUMBER, **_TOLD},
+        "A step was done; `at` is in seconds, `confidence` how probably. Under its `id` an event is told once only.",
+    ),
+    "began": ({"began": _NAME, **_TOLD}, "A step begins."),
+    "saw": (
+        {"saw": _SHARES, **_TOLD},
+        "A recogniser saw one of these steps; an empty object is a moment without a step.",
+    ),
+    "observe": (
+        {"observe": _SHARES, "at": _NUMBER},
+        "One frame of a stream; what is missing to 1 is background. Frames are not kept.",
+    ),
+    "accept": ({"accept": _NAME, "id": _TEXT}, "A step is done after all."),
+    "undo": ({"undo": ("true or a text",)}, "The last event, or the one with this id, is taken back."),
+    "pause": ({"pause": _TRUE, "at": _NUMBER}, "The clock stops."),
+    "resume": ({"resume": _TRUE, "at": _NUMBER}, "The clock goes on."),
+    "plan": ({"k": _COUNT, "length": _COUNT, "plan": _NAME}, "The question for ways to a step; nothing happens."),
+    "ask": (
+        {"ask": _TRUE, "now": _NUMBER, "ended": ("true or false",)},
+        "The question how the run stands, at a time `now`; nothing happens. `ended`: that was all.",
+    ),
 }
-"""The kinds of events, what each may have, and what that must be."""
+"""The kinds of events: what each may have, what that must be, and what the event means."""
 _VALID: Mapping[str, Callable[[object], bool]] = {
     "the name of a step": lambda value: isinstance(value, str),
     "an object from steps to probabilities": lambda value: isinstance(value, Mapping),
@@ -288,13 +303,13 @@ def answer_event(assistant: Assistant, event: object, k: int | None = None) -> d
 
 def _parse(event: object) -> tuple[str, Mapping[str, Any]]:
     """The kind of an event, and all that it has, each of its type."""
-    kinds = [kind for kind in _FIELDS if isinstance(event, Mapping) and kind in event]
+    kinds = [kind for kind in EVENTS if isinstance(event, Mapping) and kind in event]
     if kinds[:1] == ["correct"]:
         kinds = kinds[:1]
     if not isinstance(event, Mapping) or len(kinds) != 1:
         hint = 'such as {"did": "whisk", "at": 12.3}'
-        raise InputError(f"an event is an object with one of {', '.join(map(repr, _FIELDS))}", hint=hint)
-    fields = _FIELDS[kinds[0]]
+        raise InputError(f"an event is an object with one of {', '.join(map(repr, EVENTS))}", hint=hint)
+    fields, _ = EVENTS[kinds[0]]
     for key in event:
         require(key in fields, f"an event with {kinds[0]!r} has no {short_repr(str(key))}")
     both = kinds == ["correct"] and ("did" in event) == ("saw" in event)

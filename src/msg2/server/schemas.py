@@ -3,7 +3,7 @@
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, TypeAlias
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, Union
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, with_config
 from pydantic.json_schema import JsonSchemaValue
@@ -11,7 +11,7 @@ from pydantic_core import CoreSchema
 from typing_extensions import TypedDict
 
 from msg2.assist import RANKERS, MissingStep, NextStep, Observation, Plan, RunEnd, StepReport, TimeLeft
-from msg2.assist.events import Alarm
+from msg2.assist.events import EVENTS, Alarm
 from msg2.assist.time_left import WaitingTime
 from msg2.errors import InputError
 from msg2.formats.graph_reader import MAX_DEPTH, has_level
@@ -28,7 +28,9 @@ from msg2.task import Absent
 class StrictModel(BaseModel):
     """Nothing is guessed: a number is no text, and a key that is not known is refused."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 _MAX_PLANS = 100
@@ -119,20 +121,26 @@ class LabelRow(StrictModel):
 class LearnSettings(StrictModel):
     """How a graph is learned: as the options of `msg2 infer`."""
 
-    task: Annotated[Name | None, Field(description="Which task, where there are several.")] = None
+    task: Name | None = None
+    """Which task, where there are several."""
     method: Annotated[str, Field(json_schema_extra=lambda schema: schema.update(enum=list(METHODS)))] = DEFAULT_METHOD
     options: OptionValues = {}
     seed: Annotated[int, Field(ge=0, le=2**53), WHOLE] = 0
     samples: Annotated[int, Field(ge=1, le=10_000), WHOLE] | None = None
     confidence: Probability | None = None
-    require: Annotated[list[ConstraintPair], Field(description="The second step needs the first.")] = []
-    forbid: Annotated[list[ConstraintPair], Field(description="The second step does not need the first.")] = []
-    require_order: Annotated[list[ConstraintPair], Field(description="If both are done, the first comes first.")] = []
-    forbid_order: Annotated[list[ConstraintPair], Field(description="The first step need not come first.")] = []
+    require: list[ConstraintPair] = []
+    """The second step needs the first."""
+    forbid: list[ConstraintPair] = []
+    """The second step does not need the first."""
+    require_order: list[ConstraintPair] = []
+    """If both are done, the first comes first."""
+    forbid_order: list[ConstraintPair] = []
+    """The first step need not come first."""
     repeats: Literal["first", "keep"] | None = None
     overlap: Literal["unordered", "start"] | None = None
     ties: Literal["unknown", "file"] | None = None
-    draft_confidence: Annotated[Probability | None, Field(description="Drafts count from this confidence on.")] = None
+    draft_confidence: Probability | None = None
+    """Drafts count from this confidence on."""
 
     def arguments(self) -> dict[str, Any]:
         """Return what `msg2.infer` takes besides the data; `InputError` where something of it cannot be used."""
@@ -576,114 +584,27 @@ class GraphRecord(StrictModel):
     total: int | None = None
 
 
-_exact = with_config(extra="forbid")
+_FIELD_TYPES: dict[str, Any] = {
+    "the name of a step": str, "a text": str, "an object from steps to probabilities": dict[str, Probability],
+    "a number": float | None, "a whole number": Count | None, "true": Literal[True],
+    "true or a text": Literal[True] | str, "true or false": bool,
+}  # fmt: skip
+"""What an event may have, by the words for it in `EVENTS`."""
 
 
-class _Told(TypedDict):
-    at: NotRequired[float | None]
-    id: NotRequired[str]
-    actor: NotRequired[str]
+def _event_type(kind: str, corrected: str = "") -> type:
+    """The schema of a kind of events; one that corrects another has either `did` or `saw`."""
+    fields, description = EVENTS[kind]
+    always = {kind, corrected, "at" if kind == "observe" else kind}
+    types = {key: _FIELD_TYPES[demands[0]] for key, demands in fields.items() if not corrected or key in always}
+    described = {key: known if key in always else NotRequired[known] for key, known in types.items()}
+    event_type = TypedDict(f"{kind.title()}{corrected.title()}Event", described)  # type: ignore[misc]
+    event_type.__doc__ = description
+    return with_config(extra="forbid")(event_type)
 
 
-@_exact
-class DidEvent(_Told):
-    """A step was done; `at` is in seconds, `confidence` how probably. Under its `id` an event is told once only."""
-
-    did: str
-    confidence: NotRequired[Probability | None]
-
-
-@_exact
-class BeganEvent(_Told):
-    """A step begins."""
-
-    began: str
-
-
-@_exact
-class SawEvent(_Told):
-    """A recogniser saw one of these steps; an empty object is a moment without a step."""
-
-    saw: dict[str, Probability]
-
-
-@_exact
-class ObserveEvent(TypedDict):
-    """One frame of a stream; what is missing to 1 is background. Frames are not kept."""
-
-    observe: dict[str, Probability]
-    at: float
-
-
-@_exact
-class AcceptEvent(TypedDict):
-    """A step is done after all."""
-
-    accept: str
-    id: NotRequired[str]
-
-
-@_exact
-class UndoEvent(TypedDict):
-    """The last event, or the one with this id, is taken back."""
-
-    undo: Literal[True] | str
-
-
-@_exact
-class CorrectStepEvent(TypedDict):
-    """The event with this id told that another step was done."""
-
-    correct: str
-    did: str
-
-
-@_exact
-class CorrectSharesEvent(TypedDict):
-    """The event with this id told that something else was seen."""
-
-    correct: str
-    saw: dict[str, Probability]
-
-
-@_exact
-class PauseEvent(TypedDict):
-    """The clock stops."""
-
-    pause: Literal[True]
-    at: NotRequired[float | None]
-
-
-@_exact
-class ResumeEvent(TypedDict):
-    """The clock goes on."""
-
-    resume: Literal[True]
-    at: NotRequired[float | None]
-
-
-@_exact
-class PlanEvent(TypedDict):
-    """The question for ways to a step; nothing happens."""
-
-    plan: str
-    length: NotRequired[Count | None]
-    k: NotRequired[Annotated[int, Field(ge=1, le=_MAX_PLANS)] | None]
-
-
-@_exact
-class AskEvent(TypedDict):
-    """The question how the run stands, at a time `now`; nothing happens. `ended`: that was all."""
-
-    ask: Literal[True]
-    now: NotRequired[float | None]
-    ended: NotRequired[bool]
-
-
-_AnyEvent: TypeAlias = (
-    DidEvent | BeganEvent | SawEvent | ObserveEvent | AcceptEvent | UndoEvent | CorrectStepEvent | CorrectSharesEvent
-    | PauseEvent | ResumeEvent | PlanEvent | AskEvent
-)  # fmt: skip
+_EVENT_TYPES = [_event_type("correct", "did"), _event_type("correct", "saw"), *map(_event_type, [*EVENTS][1:])]
+_AnyEvent: TypeAlias = Union[tuple(_EVENT_TYPES)]  # type: ignore[valid-type]  # noqa: UP007
 RunEvent: TypeAlias = Annotated[
     JsonObject, AfterValidator(_limit_plans), BeforeValidator(_require_storable, json_schema_input_type=_AnyEvent)
 ]
@@ -733,31 +654,22 @@ class RunAnswer(TypedDict):
 class AssistantOptions(StrictModel):
     """What `msg2.Assistant` takes; null is its default."""
 
-    absent: Annotated[
-        Absent | None,
-        Field(description="What nobody told was not done (skipped, the default), or may have been (unknown)."),
-    ] = None
-    threshold: Annotated[
-        Probability | None, Field(description="The probability of a mistake from which on there is an alarm.")
-    ] = None
-    alarm_cost: Annotated[
-        float | None,
-        Field(gt=0, description="What a false alarm costs, where a missed mistake costs 1: sets the threshold."),
-    ] = None
-    missed: Annotated[
-        float | None, Field(ge=0, lt=1, description="How often the recogniser misses a step; by default estimated.")
-    ] = None
+    absent: Absent | None = None
+    """What nobody told was not done (skipped, the default), or may have been (unknown)."""
+    threshold: Probability | None = None
+    """The probability of a mistake from which on there is an alarm."""
+    alarm_cost: Annotated[float, Field(gt=0)] | None = None
+    """What a false alarm costs, where a missed mistake costs 1: sets the threshold."""
+    missed: Annotated[float, Field(ge=0, lt=1)] | None = None
+    """How often the recogniser misses a step; by default estimated."""
     confusion: Annotated[
         dict[str, dict[str, NonNegative]] | None,
-        Field(
-            description="How often (counts or shares) the recogniser reports each step, the inner key, where another "
-            'is done, the outer key. The inner key "" is for nothing reported, the outer one for nothing done.',
-            examples=[{"whisk": {"whisk": 90, "dip": 6, "": 4}, "dip": {"dip": 80, "": 20}}],
-        ),
+        Field(examples=[{"whisk": {"whisk": 90, "dip": 6, "": 4}, "dip": {"dip": 80, "": 20}}]),
     ] = None
-    window: Annotated[
-        NonNegative | None, Field(description="Seconds by which an event may come late; by default 30.")
-    ] = None
+    """How often (counts or shares) the recogniser reports each step, the inner key, where another is done, the outer
+    key. The inner key "" is for nothing reported, the outer one for nothing done."""
+    window: NonNegative | None = None
+    """Seconds by which an event may come late; by default 30."""
 
     def __hash__(self) -> int:  # a dictionary has none
         return hash(self.model_dump_json())
@@ -767,23 +679,17 @@ class TakeOverRequest(StrictModel):
     """The graph that is to go on with a run."""
 
     graph: RecordId
-    data: Annotated[
-        RecordId | None,
-        Field(
-            description="To learn from; null for none. Left out, it is what the graph was learned from, or else what "
-            "the run has learned from, if anything."
-        ),
-    ] = None
+    data: RecordId | None = None
+    """To learn from; null for none. Left out, it is what the graph was learned from, or else what the run has learned
+    from, if anything."""
 
 
 class OpenRunRequest(AssistantOptions):
     """POST /api/runs."""
 
     graph: RecordId
-    data: Annotated[
-        RecordId | None,
-        Field(description="To learn from; null for none. Left out, it is what the graph was learned from, if any."),
-    ] = None
+    data: RecordId | None = None
+    """To learn from; null for none. Left out, it is what the graph was learned from, if any."""
 
 
 class RunFields(StrictModel):
