@@ -44,8 +44,8 @@ _SILENT_SECONDS = 60.0
 """A complaint that strangers can cause, about connections or requests, is logged once in this time."""
 _THREADS = 200
 """Requests that are dealt with at the same time; most of them wait for a process, and take no time themselves."""
-_ERRORS = (400, 401, 403, 404, 408, 413, 422, 429, 500, 503, 507)
-"""The status of every answer that is no success: an `ErrorResponse`."""
+_ERRORS = (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 503, 507)
+"""The status of every answer that is no success: an `ErrorResponse`, of 409 one that says what there is now."""
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _MAX_MESSAGE_BYTES = 1 << 20
 """Of one message through a WebSocket."""
@@ -106,7 +106,7 @@ def create_app(workspace: Workspace) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
         separate_input_output_schemas=False,
-        responses={status: {"model": ErrorResponse} for status in _ERRORS} | {409: {"model": ConflictResponse}},
+        responses={status: {"model": ErrorResponse if status != 409 else ConflictResponse} for status in _ERRORS},
     )
     app.state.workspace, app.state.jobs, app.state.runs = workspace, jobs, runs
     for router in (routes.questions, routes.datasets, workbench.router, routes.graphs, runs.router, screens):
