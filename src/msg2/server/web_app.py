@@ -173,6 +173,10 @@ class _SilenceRepetitions(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether the message is to be logged."""
         now, text = time.monotonic(), record.getMessage()[:100]
+        if record.exc_info and record.name != "asyncio":  # a fault of the app, each may be another one
+            return True
+        if len(self._last) > _MAX_CONNECTIONS:
+            self._last.clear()
         if now - self._last.get(text, -_SILENT_SECONDS) < _SILENT_SECONDS:
             return False
         self._last[text] = now
