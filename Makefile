@@ -27,7 +27,7 @@ test: .venv/.test  ## everything that must hold, in five minutes: the checks of 
 	$(MAKE) --no-print-directory -j 2 lint test-fast
 
 test-fast: .venv/.test
-	$(PYTEST) $(PARALLEL) -m "$(FAST)"
+	$(PYTEST) $(PARALLEL) --durations=10 -m "$(FAST)"
 
 test-slow: .venv/.test  ## the rest: soak, fuzzing, exhaustive checks, many more examples of properties, and the site
 	MSG2_EXAMPLES=thorough $(PYTEST) $(PARALLEL) -m "(slow or hypothesis) and not gpu and not models"

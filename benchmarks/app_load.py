@@ -1,6 +1,7 @@
 """The app in hard times: many clients, kills of the server, a full disk and hostile uploads, all at the same time.
 
     python -m benchmarks.app_load --clients 50 --seconds 120 --seed 7
+    python -m benchmarks.app_load --people --seconds 120     # who change the same things, in several tabs
     python -m benchmarks.app_load --strangers 1100 --clients 50 --seconds 120     # who do not know the token
 
 The server keeps its work on a small disk of its own (a tmpfs, so this needs Linux and the right to mount). What it has
@@ -520,6 +521,135 @@ def run_strangers(strangers: int, clients: int, seconds: float) -> tuple[list[fl
         return waited, problems, len(server.log())
 
 
+# -- people -----------------------------------------------------------------------------------------------------
+
+
+class Tab:
+    """A tab in which a person adds labels of one video, steps, and steps of one graph, as the pages do it."""
+
+    def __init__(self, server: ServerProcess, data: str, graph: str, person: str, name: str) -> None:
+        self._server, self._data, self._graph, self._person, self._name = server, data, graph, person, name
+        self._random, self._number = random.Random(name), 0
+        self.accepted: dict[str, list[str]] = {"label": [], "step": [], "graph": []}
+        self.conflicts = self.lost = 0
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Send one request until it is answered; some answers are lost, and what was sent is sent again."""
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        while True:
+            connection = http.client.HTTPConnection(_HERE, self._server.port, timeout=PATIENCE)
+            with closing(connection), suppress(OSError, http.client.HTTPException):
+                connection.request(method, path, None if body is None else json.dumps(body), headers)
+                if body is not None and self._random.random() < 0.2:
+                    self.lost += 1
+                    time.sleep(self._random.random() / 5)
+                    continue
+                answer = connection.getresponse()
+                text = answer.read()
+                if answer.status < 500:
+                    return answer.status, json.loads(text) if text else None
+            time.sleep(0.2)
+
+    def run(self, end: float) -> None:
+        """Add one thing after the other."""
+        while time.monotonic() < end:
+            self._number += 1
+            self._random.choice([self.add_label, self.add_step, self.add_to_graph])(f"{self._name} {self._number}")
+            time.sleep(self._random.random() / 5)
+
+    def add_label(self, step: str) -> None:
+        """Add a label on top of what the server has, and again where that is another state by then."""
+        kept = self.labels()
+        save_id = step
+        while True:
+            row = {"video": "v0", "step": step, "source": self._person}
+            settled = [*kept["settled"], {"step": step, "outcome": "rejected"}]
+            body = {
+                "task": "toast",
+                "person": self._person,
+                "video": "v0",
+                "version": kept["version"],
+                "save_id": save_id,
+            }
+            status, answer = self.ask(
+                "PUT",
+                f"/api/data/{self._data}/workbench",
+                {**body, "labels": [*kept["labels"], row], "settled": settled},
+            )
+            if status == 200 or (status == 409 and answer["current"].get("save_id") == save_id):
+                self.accepted["label"].append(step)
+                return
+            kept, self.conflicts = answer["current"], self.conflicts + 1
+            if any(known["step"] == step for known in kept["labels"]):  # saved, its answer lost, and built upon
+                self.accepted["label"].append(step)
+                return
+
+    def labels(self) -> dict[str, Any]:
+        """The labels of the video by this person."""
+        opened = self.ask("GET", f"/api/data/{self._data}/workbench?person={self._person}&task=toast")[1]
+        return next(video for video in opened["videos"] if video["video"] == "v0")  # type: ignore[no-any-return]
+
+    def add_step(self, step: str) -> None:
+        """Add a step for everybody."""
+        status, _ = self.ask("POST", f"/api/data/{self._data}/workbench/steps", {"task": "toast", "steps": [step]})
+        if status == 204:
+            self.accepted["step"].append(step)
+
+    def add_to_graph(self, step: str) -> None:
+        """Add a step to the graph, on top of what the server has."""
+        version = self.ask("GET", f"/api/work/{self._graph}")[1]["version"]  # first: what comes then is no older
+        graph = self.ask("GET", f"/api/work/{self._graph}/as/json")[1]
+        while step not in graph["steps"]:
+            changed = {**graph, "steps": [*graph["steps"], step]}
+            body = {"graph": changed, "replaces": self._graph, "version": version, "save_id": step}
+            status, answer = self.ask("POST", "/api/drawn", body)
+            if status == 201:
+                break
+            current, self.conflicts = answer["current"], self.conflicts + 1
+            graph, version = current["graph"], current["version"]
+        self.accepted["graph"].append(step)
+
+
+def run_people(seconds: float, seed: int) -> tuple[str, list[str]]:
+    """Two people with two tabs each change the same things beside kills: what happened, and what is missing."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = ServerProcess(Path(folder, "work"), Path(folder, "log"))
+        seen = Seen()
+        client = RoughClient(server, seen, "first")
+        table = "video,step\n" + "".join(f"v{video},{step}\n" for video in range(3) for step in STEPS)
+        data = client.ask("upload", "POST", "/api/data?name=toast.csv", table)
+        graph = client.ask("draw", "POST", "/api/drawn", {"graph": GRAPH})
+        client.ask("open", "GET", f"/api/data/{data['id']}/workbench?person=Ann&task=toast")
+        tabs = [
+            Tab(server, data["id"], graph["id"], person, f"{person} {seed} {tab}")
+            for person in ("Ann", "Ben") for tab in (1, 2)
+        ]  # fmt: skip
+        end = time.monotonic() + seconds
+        threads = [threading.Thread(target=tab.run, args=(end,)) for tab in tabs]
+        for thread in threads:
+            thread.start()
+        while time.monotonic() < end - 5:
+            time.sleep(min(10, seconds / 4))
+            server.kill()
+            server.start()
+        for thread in threads:
+            thread.join()
+        missing = []
+        steps = {*tabs[0].ask("GET", f"/api/work/{graph['id']}/as/json")[1]["steps"]}
+        opened = {*tabs[0].ask("GET", f"/api/data/{data['id']}/workbench?person=Ann&task=toast")[1]["steps"]}
+        for tab in tabs:
+            kept = tab.labels()
+            labels = {row["step"] for row in kept["labels"]} & {row["step"] for row in kept["settled"]}
+            for what, there in (("label", labels), ("step", opened), ("graph", steps)):
+                missing += [f"{what} {name}" for name in tab.accepted[what] if name not in there]
+        counts = {what: sum(len(tab.accepted[what]) for tab in tabs) for what in tabs[0].accepted}
+        conflicts, lost = sum(tab.conflicts for tab in tabs), sum(tab.lost for tab in tabs)
+        said = f"accepted: {counts}; {conflicts} conflicts, {lost} lost answers, {len(server.down)} kills"
+        missing += ["a traceback in the log:\n" + server.log()[-2000:]] if "Traceback" in server.log() else []
+        server.stop()
+        return said, missing
+
+
 def _lives(memory: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
     for process in dict.fromkeys(process for process, *_ in memory):
         held = [own for one, own, _ in memory if one == process and own]
@@ -535,7 +665,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--disk", type=int, default=1000, metavar="MB", help="size of the disk of the server")
     parser.add_argument("--strangers", type=int, help="so many who do not know the token, instead of hard times")
+    parser.add_argument("--people", action="store_true", help="two people with two tabs each, instead of hard times")
     given = parser.parse_args(arguments)
+    if given.people:
+        said, missing = run_people(given.seconds, given.seed)
+        print(f"{said}; {len(missing)} missing", *missing[:10], sep="\n")
+        return int(bool(missing))
     if given.strangers is not None:
         waited, problems, log = run_strangers(given.strangers, given.clients, given.seconds)
         waited.sort()

@@ -10,6 +10,8 @@ anything but an `InputError` is a finding. Findings are kept as files in `tests/
 from __future__ import annotations
 
 import argparse
+import gzip
+import io
 import json
 import logging
 import os
@@ -19,13 +21,16 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
+from benchmarks.hostile_files import archive, small_workbook
 from msg2.formats import procel
 
 FINDINGS = Path(__file__).parents[1] / "tests" / "formats" / "findings"
@@ -45,6 +50,8 @@ HURTFUL = (
 
 def examples(folder: Path) -> dict[str, Path]:
     """Write a valid example of every format; of a folder format, the path is the folder."""
+    from msg2.assist import Assistant
+    from msg2.formats.feature_store import Encoders, VideoFeatures, write_store
     from msg2.formats.registry import write
     from msg2.graph import SubtaskGraph, step
     from msg2.task import Segment, Task, Video
@@ -74,6 +81,28 @@ def examples(folder: Path) -> dict[str, Path]:
     (release / "annotations" / "1_v.csv").write_text("1,0,1\n2,2,3\n")
     found["crosstask"] = release
     found["procel"] = _write_matlab(folder / "procel" / "data.mat")
+    table = found["csv"].read_bytes()
+    packed = {
+        "gzip": ("toast.csv.gz", gzip.compress(table, mtime=0)),
+        "zip": ("toast.zip", archive(("toast/a.csv", table), ("toast/b.csv", table.replace(b"v1", b"v2")))),
+        "excel": ("toast.xlsx", small_workbook()),
+    }
+    for name, (file, content) in packed.items():
+        found[name] = folder / name / file
+        found[name].parent.mkdir()
+        found[name].write_bytes(content)
+    found["saved_run"] = folder / "saved_run" / "run.json"
+    found["saved_run"].parent.mkdir()
+    assistant = Assistant(graph)
+    assistant.did("fry", at=1.0)
+    assistant.saw({"flip": 0.7}, at=2.0)
+    assistant.save(found["saved_run"])
+    if find_spec("safetensors") is None:
+        return found
+    rows = np.arange(8.0).reshape(2, 4)
+    features = VideoFeatures(np.array([0.0, 1.0]), rows, np.array([[0.0, 1.0]]), rows[:1], ("fry it",))
+    found["feature_store"] = folder / "feature_store" / "store"
+    write_store(found["feature_store"], {(None, "v1"): features}, Encoders("clip", "words", 4, 4))
     return found
 
 
@@ -149,12 +178,26 @@ def mutate(content: bytes, rng: random.Random) -> bytes:
     return bytes(data)
 
 
+def mutate_inside(content: bytes, rng: random.Random) -> bytes:
+    """Change what is packed, and pack it again; or what it is packed in, as it stands."""
+    inside = rng.random() < 0.8
+    if inside and content.startswith(b"\x1f\x8b"):
+        return gzip.compress(mutate(gzip.decompress(content), rng), mtime=0)
+    if inside and content.startswith(b"PK"):
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            entries = [(name, packed.read(name)) for name in packed.namelist()]
+        place = rng.randrange(len(entries))
+        entries[place] = entries[place][0], mutate(entries[place][1], rng)
+        return archive(*entries)
+    return mutate(content, rng)
+
+
 def mutated_files(example: Path, rng: random.Random) -> dict[Path, bytes]:
     """All files of an example, one of them mutated; by their path beside the example."""
     files = sorted(path for path in example.rglob("*") if path.is_file()) if example.is_dir() else [example]
     chosen = rng.choice(files)
     contents = {path.relative_to(example.parent): path.read_bytes() for path in files}
-    contents[chosen.relative_to(example.parent)] = mutate(chosen.read_bytes(), rng)
+    contents[chosen.relative_to(example.parent)] = mutate_inside(chosen.read_bytes(), rng)
     return contents
 
 
@@ -170,9 +213,12 @@ def write_files(contents: dict[Path, bytes], folder: Path) -> None:
 
 def read_as_everything(path: Path) -> str | None:
     """Read a path as data and as a graph; what is wrong with how that ended, or None."""
+    from msg2.assist import Assistant
     from msg2.errors import InputError
     from msg2.formats import read_graph, summarize
+    from msg2.formats.feature_store import open_store
     from msg2.formats.source import Source
+    from msg2.graph import SubtaskGraph, step
 
     def read_data(path: Path) -> None:
         summarize(path, fps=30 if path.suffix == ".xml" else None)
@@ -187,8 +233,17 @@ def read_as_everything(path: Path) -> str | None:
         with mock.patch.object(Source, "is_small", False):  # the others are read row by row
             read_data(path)
 
+    def use_run(path: Path) -> None:
+        Assistant.load(path, SubtaskGraph("toast", ["fry", "flip"], {"flip": step("fry")}))
+
+    def use_store(path: Path) -> None:
+        store = open_store(path)
+        for key in store.entries:
+            store.read(key)
+
+    own = {"run.json": use_run, "store": use_store}
     others = [use_graph] if path.suffix == ".json" else [read_in_columns] if path.suffix in _TABLES else []
-    readers: list[Callable[[Path], object]] = [read_data, *others]
+    readers: list[Callable[[Path], object]] = [own[path.name]] if path.name in own else [read_data, *others]
     for read in readers:
         try:
             read(path)

@@ -123,6 +123,23 @@ def _texts(count: int, columns: str = "AB") -> str:
     return "".join(f'<row r="{row}">{cell}</row>' for row, cell in enumerate(cells, start=1))
 
 
+def small_workbook() -> bytes:
+    """A workbook that is a table of steps, with texts, numbers, times and formats."""
+    names = "".join(f"<si><t>{name}</t></si>" for name in ("video", "step", "start", "end", "v1", "fry", "flip"))
+    lines = [("s0", "s1", "s2", "s3"), ("s4", "s5", "0.5", "2"), ("s4", "s6", "3", "4")]
+    rows = ""
+    for number, line in enumerate(lines, start=1):
+        cells = (
+            f'<c r="{column}{number}" t="s"><v>{value[1:]}</v></c>' if value[0] == "s"
+            else f'<c r="{column}{number}" s="1"><v>{value}</v></c>'
+            for column, value in zip("ABCD", line, strict=True)
+        )  # fmt: skip
+        rows += f'<row r="{number}">{"".join(cells)}</row>'
+    formats = '<numFmts><numFmt numFmtId="170" formatCode="[Red]0.0"/></numFmts>'
+    styles = f'{formats}<cellXfs><xf numFmtId="0"/><xf numFmtId="170"/></cellXfs>'
+    return _workbook(rows, names, styles)
+
+
 def _far_cells(rows: int) -> bytes:
     return _workbook("".join(f'<row r="{row}"><c r="XFD{row}"><v>1</v></c></row>' for row in range(1, rows + 1)))
 
@@ -207,7 +224,7 @@ BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
 }  # fmt: skip
 """What it is -> the name of the file, and what makes its content."""
 READABLE = ("Parquet, a long text in many rows", "Parquet, a longish text in many rows", "a million names")
-"""Those that are nothing worse than large."""
+"""Those that are nothing worse than large, and may take twice as much."""
 
 
 def read_bomb(name: str, content: bytes) -> tuple[int, float, float, str]:
@@ -244,7 +261,8 @@ def main() -> int:
         content = make()
         status, seconds, megabytes, said = read_bomb(name, content)
         is_fine = status == (0 if what in READABLE else 1) and len(said.splitlines()) <= 2 and "Traceback" not in said
-        is_fine &= seconds <= MOST_SECONDS and megabytes <= MOST_MEGABYTES
+        share = 2 if what in READABLE else 1
+        is_fine &= seconds <= share * MOST_SECONDS and megabytes <= share * MOST_MEGABYTES
         wrong += not is_fine
         print(f"{what}: {len(content):,} bytes, {seconds:.1f} s, {megabytes:.0f} MB, exit {status}", flush=True)
         print(f"  {'' if is_fine else 'WRONG '}{said.strip()[-200:]!r}", flush=True)

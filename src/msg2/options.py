@@ -228,8 +228,6 @@ def from_json(cls: type[_T], text: str | bytes, name: str) -> _T:
     """Read a dataclass from JSON; what is wrong is an `InputError` that says where, as in ``name.steps[2]``."""
     try:
         return TypeAdapter(cls).validate_json(text, strict=True, extra="forbid")
-    except RecursionError:
-        raise InputError(f"{name} is nested too deeply") from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in first["loc"])

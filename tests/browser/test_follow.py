@@ -228,7 +228,7 @@ def test_a_graph_that_was_edited_goes_on_with_the_run(tab: Tab, app: tuple[str, 
     done(page).click()
     expect(now(page)).to_have_text("pour")
     longer = {**graph, "steps": ["boil", "steep", "pour"], "preconditions": {"steep": "boil", "pour": "steep"}}
-    ask(address, "drawn", {"graph": longer, "replaces": drawn})  # in its place: the page is loaded again
+    ask(address, "drawn", {"graph": longer, "replaces": drawn, "version": 0})  # in its place: the page is loaded again
     page.reload()
     expect(now(page)).to_have_text("steep")
     other = ask(address, "drawn", {"graph": {**longer, "steps": [*longer["steps"], "drink"]}})["id"]

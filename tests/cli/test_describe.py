@@ -93,3 +93,12 @@ def test_groups_of_runs_are_compared(msg2, tmp_path: Path) -> None:
     assert (found["kind"], found["inside"]) == ("done", [20, 20])
     assert msg2("compare", log, log, "--by", "step=b").code == 2
     assert msg2("compare", log, "--ties", "file").code == 2
+
+
+def test_of_very_many_steps_the_most_frequent_are_listed(msg2, tmp_path: Path) -> None:
+    rows = [f"v{video},s{step:05}\n" for video in range(2) for step in range(0, 1500, 1 + video)]
+    (tmp_path / "steps.csv").write_text("video,step\n" + "".join(rows))
+    said = msg2("describe", tmp_path / "steps.csv").out.splitlines()
+    listed = [line.split() for line in said if line.startswith("s0")]
+    assert [share for _, share in listed] == ["100%"] * 750 + ["50%"] * 250
+    assert "and 500 more steps, which --json lists" in said

@@ -387,7 +387,7 @@ def test_a_graph_that_was_edited_in_its_place_takes_over_when_it_is_asked_to(cli
     run = opened(client, graph)["id"]
     told(client, run, {"did": "fry"})
     changed = {**GRAPH, "preconditions": {}}
-    assert client.post("/api/drawn", json={"graph": changed, "replaces": graph}).status_code == 201
+    assert client.post("/api/drawn", json={"graph": changed, "replaces": graph, "version": 0}).status_code == 201
     assert "has changed since" in refused(client.post(f"/api/runs/{run}/events", json={"did": "dip"}))
     taken = client.post(f"/api/runs/{run}/graph", json={"graph": graph}).json()
     assert (taken["dropped"], taken["answer"]["progress"], taken["answer"]["alarms"]) == ([], ["fry"], [])
@@ -444,7 +444,7 @@ def test_a_run_without_its_graph_says_so(client: TestClient) -> None:
     assert client.delete(f"/api/data/{data}").status_code == 204
     assert "has been removed" in refused(client.post(f"/api/runs/{other}/events", json={"did": "whisk"}))
     changed = {**GRAPH, "preconditions": {}}
-    assert client.post("/api/drawn", json={"graph": changed, "replaces": graph}).status_code == 201
+    assert client.post("/api/drawn", json={"graph": changed, "replaces": graph, "version": 0}).status_code == 201
     assert "has changed since" in refused(client.get(f"/api/runs/{run}"))
     assert client.delete(f"/api/work/{graph}").status_code == 204
     assert "has been removed" in refused(client.get(f"/api/runs/{run}"))

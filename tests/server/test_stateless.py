@@ -174,8 +174,9 @@ FUZZER = """
 request-timeout = 40
 [checks]
 max_response_time = 40
-# 400 is for input that fits the schema and means nothing, such as a cycle; 422 is never right for what fits.
-positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
+# 400 is for input that fits the schema and means nothing, such as a cycle, 409 for a version that is not the
+# present one; 422 is never right for what fits.
+positive_data_acceptance.expected-statuses = ["2xx", "400", "404", "409"]
 # A stream goes on until its run is removed.
 [[operations]]
 include-path = "/api/runs/{id}/stream"

@@ -9,6 +9,9 @@ from msg2.formats.data_summary import PairAgreement, TaskSummary, summarize
 from msg2.metrics.annotator_agreement import StepAgreement
 from msg2.text import time_unit
 
+_MOST_STEPS = 1000
+"""Steps that are listed, those of the most videos; a table of a million takes minutes."""
+
 
 @flags.reads_data("order", "tier", "fps")
 def describe(
@@ -46,7 +49,9 @@ def describe(
     if len(summary.tasks) == 1:
         console.print_line("")
         shares = sorted(summary.tasks[0].videos_with_step.items(), key=lambda item: (-item[1], item[0]))
-        console.print_table(["step", f"in {noun}"], [(step, f"{share:.0%}") for step, share in shares])
+        console.print_table(["step", f"in {noun}"], [(step, f"{share:.0%}") for step, share in shares[:_MOST_STEPS]])
+        if len(shares) > _MOST_STEPS:
+            console.print_line(f"and {len(shares) - _MOST_STEPS:,} more steps, which --json lists")
         if variants:
             found = summary.tasks[0].variants
             console.print_line(f"\nVariants: {len(found)} in all; the most frequent ones:")

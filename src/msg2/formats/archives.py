@@ -6,6 +6,7 @@ takes several bytes. Small files may always hold `LEAST_BYTES` and `LEAST_ROWS`.
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
@@ -95,7 +96,9 @@ def _open_zip(archive: Path | bytes, shown: Path) -> Iterator[ZipFile]:
             yield packed
     except InputError:
         raise
-    except _BROKEN as error:
+    except (*_BROKEN, OSError) as error:
+        if not isinstance(error, _BROKEN) and error.errno != errno.EINVAL:  # a place before the file begins
+            raise
         what = f"is a zip archive that cannot be read ({error})"
         raise InputError(what, where=shown, hint="pack or download it again, without a password") from None
 
@@ -174,8 +177,8 @@ def extract_zip(archive: Path, folder: Path, *, max_bytes: int = MAX_BYTES, max_
                 if stat.S_ISLNK(member.external_attr >> 16):
                     raise InputError(f"holds {short_repr(str(path))}, which is a link", where=archive)
             packed.extractall(content, members)
-        for path in content.rglob("*"):
-            sync_folder(path)  # or the file
+        for extracted in content.rglob("*"):
+            sync_folder(extracted)  # or the file
         entries = list(content.iterdir())
         (entries[0] if len(entries) == 1 and entries[0].is_dir() else content).rename(folder)
     finally:

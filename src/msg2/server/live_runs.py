@@ -260,7 +260,7 @@ class LiveRuns:
         try:
             changed = tuple(path.stat().st_mtime_ns for path in paths)
         except OSError as error:
-            raise InputError(f"cannot be read ({error.strerror})", where=(dataset or file).name) from None
+            raise InputError(f"cannot be read ({error.strerror})", where=(dataset or file).name) from error
         order = (
             () if job is None else tuple(sorted(job.model_dump(include={"overlap", "ties"}, exclude_none=True).items()))
         )

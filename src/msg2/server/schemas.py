@@ -587,16 +587,17 @@ class GraphRecord(StrictModel):
 _FIELD_TYPES: dict[str, Any] = {
     "the name of a step": str, "a text": str, "an object from steps to probabilities": dict[str, Probability],
     "a number": float | None, "a whole number": Count | None, "true": Literal[True],
-    "true or a text": Literal[True] | str, "true or false": bool,
+    "true or a text": Literal[True] | str, "true or false": bool, "k": Annotated[Count, Field(le=_MAX_PLANS)] | None,
 }  # fmt: skip
-"""What an event may have, by the words for it in `EVENTS`."""
+"""What an event may have, by the words for it in `EVENTS`; and the number of plans that are asked for."""
 
 
 def _event_type(kind: str, corrected: str = "") -> type:
     """The schema of a kind of events; one that corrects another has either `did` or `saw`."""
     fields, description = EVENTS[kind]
     always = {kind, corrected, "at" if kind == "observe" else kind}
-    types = {key: _FIELD_TYPES[demands[0]] for key, demands in fields.items() if not corrected or key in always}
+    known_fields = {key: demands[0] for key, demands in fields.items() if not corrected or key in always}
+    types = {key: _FIELD_TYPES["k" if key == "k" else demand] for key, demand in known_fields.items()}
     described = {key: known if key in always else NotRequired[known] for key, known in types.items()}
     event_type = TypedDict(f"{kind.title()}{corrected.title()}Event", described)  # type: ignore[misc]
     event_type.__doc__ = description

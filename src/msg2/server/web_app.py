@@ -45,8 +45,8 @@ _SILENT_SECONDS = 60.0
 """A complaint that strangers can cause, about connections or requests, is logged once in this time."""
 _THREADS = 200
 """Requests that are dealt with at the same time; most of them wait for a process, and take no time themselves."""
-_ERRORS = (400, 401, 403, 404, 408, 413, 422, 429, 500, 503, 507)
-"""The status of every answer that is no success: an `ErrorResponse`."""
+_ERRORS = (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 503, 507)
+"""The status of every answer that is no success: an `ErrorResponse`, of 409 one that says what there is now."""
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _MAX_MESSAGE_BYTES = 1 << 20
 """Of one message through a WebSocket."""
@@ -118,7 +118,7 @@ def create_app(workspace: Workspace) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
         separate_input_output_schemas=False,
-        responses={status: {"model": ErrorResponse} for status in _ERRORS} | {409: {"model": ConflictResponse}},
+        responses={status: {"model": ErrorResponse if status != 409 else ConflictResponse} for status in _ERRORS},
     )
     app.state.workspace, app.state.jobs, app.state.runs, settings = workspace, jobs, runs, workspace.settings
     app.state.authenticator = None if settings.token is None else Authenticator(settings.token, settings.folder)
@@ -186,6 +186,10 @@ class _SilenceRepetitions(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether the message is to be logged."""
         now, text = time.monotonic(), record.getMessage()[:100]
+        if record.exc_info and record.name != "asyncio":  # a fault of the app, each may be another one
+            return True
+        if len(self._last) > _MAX_CONNECTIONS:
+            self._last.clear()
         if now - self._last.get(text, -_SILENT_SECONDS) < _SILENT_SECONDS:
             return False
         self._last[text] = now

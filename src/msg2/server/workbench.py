@@ -168,8 +168,8 @@ def _read(path: Path, kind: type[_Model]) -> _Model | None:
         return kind.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (OSError, ValidationError):
-        raise InputError("cannot be read, somebody has changed the file", where=path.name) from None
+    except (OSError, ValidationError) as error:
+        raise InputError("cannot be read, somebody has changed the file", where=path.name) from error
 
 
 def _write(path: Path, content: BaseModel) -> None:
