@@ -90,7 +90,7 @@ def _shared(repeated: list[tuple[str, str]]) -> list[tuple[str, str]]:
 def _section(name: str, command: Any, shared: list[tuple[str, str]]) -> Iterator[str]:
     context = typer.Context(command, info_name=name)
     yield f"## {name}\n"
-    yield f"```text\n{' '.join([name, *command.collect_usage_pieces(context)])}\n```\n"
+    yield f"`{' '.join([name, *command.collect_usage_pieces(context)])}`\n"
     yield f"{command.help}\n"
     panels: dict[str, list[tuple[str, str]]] = {}
     common: list[tuple[str, str]] = []
