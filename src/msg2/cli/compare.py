@@ -92,6 +92,9 @@ def _print_comparison(result: metrics.GraphComparison, one: str, two: str) -> No
     if any(optional.values()):
         told = (f"Optional {where}: {', '.join(names)}." for where, names in optional.items() if names)
         console.print_line("", *told)
+    for name, said in ((one, result.said_in_first), (two, result.said_in_second)):
+        if said:
+            console.print_line("", f"Only {name} says", *(f"  {text}" for text in said))
     if result.right_in_first is not None and result.right_in_second is not None:
         first, second = map(console.format_probability, (result.right_in_first, result.right_in_second))
         console.print_line(f"\nOf the pairs, {one} has {first} % as in the truth, {two} {second} %.")

@@ -260,7 +260,8 @@ def _apply(scorer: OrderScorer, order: ScoredOrder, step: int, clauses: Sequence
     kept |= np.outer(above, kept[step])
     relations = [kept]
     if order.relation[step].any() and lost.any():
-        edges = order.covering_pairs.copy()
+        through = np.outer(order.relation[:, step], order.relation[step])  # pairs that may follow from others no more
+        edges = order.covering_pairs | (order.relation & ~through)
         edges[:, step] = False
         edges[singles, step] = True
         relations.append(transitive_closure(edges))

@@ -153,7 +153,7 @@ def group_alternatives(
 ) -> tuple[list[frozenset[int]], float]:
     """Find groups of earlier steps of which a step needs one, by joining the best two again and again; and the gain."""
     groups, total = [frozenset({parent}) for parent in parents], int(weight.sum())
-    there, rows = shown.T[list(parents)].astype(np.float64), list(range(len(groups)))  # (G, P), and the row of each group
+    rows, there = list(range(len(groups))), shown.T[list(parents)].astype(np.float64)  # (G, P); the row of each group
     count = (there @ weight).astype(np.intp)
     value = log_any_rate(count, total)
     rises = _joined((there * weight) @ there.T, count[:, None], count, total, rate) - value[:, None] - value
