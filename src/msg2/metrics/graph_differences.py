@@ -1,4 +1,4 @@
-"""What two graphs agree and differ in: the kind of every pair of steps, optional steps, preconditions."""
+"""What two graphs agree and differ in: kinds of pairs, optional steps, preconditions, what must follow, loops."""
 
 from collections import Counter
 from collections.abc import Mapping

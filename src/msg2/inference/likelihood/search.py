@@ -69,11 +69,8 @@ def find_order(
     high = _CLOSE * max(end.score for end in climbs)
     close = [end for end in climbs if end.score >= high]
     looked_at = [PreconditionMoves() for _ in close]
-    close_parts = parts[-len(close) :]
-    ends = [
-        climb(scout, end, [move_pairs, moves], part)
-        for end, moves, part in zip(close, looked_at, close_parts, strict=True)
-    ]
+    parts_left = zip(close, looked_at, parts[len(starts) :], strict=False)
+    ends = [climb(scout, end, [move_pairs, moves], part) for end, moves, part in parts_left]
     best = _choose_end(scout, ends)
     scorer, preconditions = scout, looked_at[ends.index(best)]
     if scouted is not searched:  # what was in vain there may help here
@@ -162,8 +159,7 @@ def _promising_moves(
         for earlier in order.relation[:, step].nonzero()[0].tolist():
             again |= once & order.eligible.blocking[earlier]
             once |= order.eligible.blocking[earlier]
-        only = to_flags([once & ~again], len(scorer.events.step))[0, gains.choices.chosen]
-        parents = covering[:, step]
+        parents, only = covering[:, step], to_flags([once & ~again], len(scorer.events.step))[0, gains.choices.chosen]
         removed[parents, step] = -(gains.blocking[parents] @ (gains.gain[step] * only))
     kinds: tuple[tuple[PairMove, Gains, Relation], ...] = (
         ("add", added, order.free_pairs & ~scorer.together),
