@@ -210,7 +210,7 @@ def _count_responses(
     sequences: Sequences, last_times: LastTimes, name: Step, formulas: list[Formula], shares: GraphFrequencies | None
 ) -> list[dict[str, object]]:
     """Count the videos with a step, and those in which a formula is done after the last time; ties are in neither."""
-    place, responses = sequences.steps.index(name), []
+    place, responses = sequences.steps.index(name), list[dict[str, object]]()
     shown, (follows, lacks, weight) = sequences.shown[sequences.shown[:, place]], last_times.after(place)
     for formula in formulas:
         columns = [sequences.steps.index(other) for other in sorted(formula.steps)]

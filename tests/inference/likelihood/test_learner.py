@@ -332,7 +332,7 @@ def test_one_of_two_follows_only_where_hardly_any_run_lacks_both() -> None:
         return {(before, str(formula)) for before, formula in infer(runs, absent="skipped").responses}
 
     assert ("a", "b | c") in responses(4)
-    assert not {formula for before, formula in responses(24) if before == "a"} & {"b | c", "b", "c"}
+    assert not {formula for before, formula in responses(16) if before == "a"} & {"b | c", "b", "c"}
 
 
 def test_every_round_of_the_search_is_told() -> None:

@@ -154,7 +154,7 @@ def _promising_moves(
     # [a, b]: by how much log p rises if b waits for a as well (late steps left aside), and if it no longer does.
     added = gains.blocking @ (gains.gain * gains.eligible).T
     removed, covering = np.zeros_like(added), order.covering_pairs
-    for step in covering.any(axis=0).nonzero()[0].tolist():
+    for step in np.flatnonzero(covering.any(axis=0)).tolist():
         once = again = 0  # the choices at which a step that comes before it keeps it waiting, and a second one
         for earlier in order.relation[:, step].nonzero()[0].tolist():
             again |= once & order.eligible.blocking[earlier]

@@ -171,7 +171,7 @@ def group_alternatives(
         rows = [*(rows[group] for group in others), rows[b]]
         both = there[rows] @ (there[rows[-1]] * weight)
         joined, count = int(both[-1]), np.append(count[others], both[-1].astype(np.intp))
-        value = np.append(value[others], log_binomial(total - joined, total, rate))
+        value = np.append(value[others], log_binomial(np.asarray(total - joined), total, rate))
         rises = np.pad(rises[np.ix_(others, others)], ((0, 1), (0, 1)), constant_values=-np.inf)
         rises[:-1, -1] = (_joined(both, count, joined, total, rate) - value - value[-1])[:-1]
         if gained > best:
