@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from msg2.errors import InputError
 from msg2.graph import PAIR_KINDS, SubtaskGraph, all_of, any_of, step
+from msg2.graph.graph_file import Loop
 from msg2.metrics import compare_graphs
 from tests.graph.test_pair_kinds import graphs
 
@@ -29,6 +30,18 @@ def test_every_pair_counts_once_and_differences_are_told_both_ways(pair: tuple[S
         differ = first.kind(a, b) != second.kind(a, b) or first.kind(b, a) != second.kind(b, a)
         assert (frozenset((a, b)) in told) == differ
     assert {p.step for p in found.preconditions} == {p.step for p in back.preconditions}
+
+
+def test_what_must_follow_and_what_is_done_again_is_compared() -> None:
+    loops = [Loop(steps=["b", "c"], back=[], share=0.2), Loop(steps=["d"], back=[], share=0.2)]
+    first = SubtaskGraph(
+        "t", "abcd", {}, responses=[("a", step("b")), ("a", any_of([step("c"), step("d")]))], loops=loops
+    )
+    found = compare_graphs(first, SubtaskGraph("t", "abc", {}, responses=[("a", step("b")), ("b", step("c"))]))
+    # What only one graph has the steps for is left out.
+    assert (found.said_in_first, found.said_in_second) == (("again and again: 'b', 'c'",), ("after 'b' comes 'c'",))
+    same = compare_graphs(first, first)
+    assert (same.said_in_first, same.said_in_second) == ((), ())
 
 
 @given(graphs())

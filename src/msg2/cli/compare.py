@@ -28,7 +28,7 @@ def compare(
     task: flags.TaskName = None,
     json: flags.Json = False,
 ) -> None:
-    """Tell what two graphs agree and differ in: the kind of every pair of steps, optional steps, preconditions.
+    """Tell what two graphs agree and differ in: kinds of pairs, optional steps, preconditions, what must follow, loops.
 
     Of two methods, of two data sets, before and after a constraint, drawn and learnt; neither counts as the truth,
     unless it is given as `--truth`. A pair is of the kind *needs* (the later step needs the earlier one), *after* (it
@@ -92,6 +92,8 @@ def _print_comparison(result: metrics.GraphComparison, one: str, two: str) -> No
     if any(optional.values()):
         told = (f"Optional {where}: {', '.join(names)}." for where, names in optional.items() if names)
         console.print_line("", *told)
+    for name, said in ((one, result.said_in_first), (two, result.said_in_second)):
+        console.print_line(*(f"Only in {name}: {text}." for text in said))
     if result.right_in_first is not None and result.right_in_second is not None:
         first, second = map(console.format_probability, (result.right_in_first, result.right_in_second))
         console.print_line(f"\nOf the pairs, {one} has {first} % as in the truth, {two} {second} %.")

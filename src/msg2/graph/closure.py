@@ -63,11 +63,11 @@ def clique_cover(pairs: Iterable[tuple[_Item, _Item]]) -> tuple[tuple[_Item, ...
     """Cover all pairs with groups in which everything is paired with everything, each as large as possible."""
     linked = {frozenset(pair) for pair in pairs}
     partners: dict[_Item, set[_Item]] = {}
-    for a, b in (pair for group in linked for pair in permutations(group, 2)):
-        partners.setdefault(a, set()).add(b)
+    for name, partner in (pair for group in linked for pair in permutations(group, 2)):
+        partners.setdefault(name, set()).add(partner)
     covered: set[tuple[_Item, _Item]] = set()
     groups: list[tuple[_Item, ...]] = []
-    for a, b in sorted((first, second) for first in partners for second in partners[first] if first < second):
+    for a, b in sorted(map(sorted, linked)):
         if (a, b) not in covered:
             group = [a, b]
             for name in sorted(partners[a] & partners[b]):

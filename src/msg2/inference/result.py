@@ -116,14 +116,13 @@ def step_evidence(
     before, together = variants.before, variants.together
     related, columns = graph.pair_kinds.before | graph.pair_kinds.exclusive, [graph.index[n] for n in sequences.steps]
     together_only = variants.mostly_together & ~(related | related.T)[np.ix_(columns, columns)]
-    shown, weight = sequences.shown, sequences.weight
+    shown, weight, last_times = sequences.shown, sequences.weight, LastTimes(sequences, sequences.steps)
     labelled = int(weight @ shown.any(axis=1))
     index = {name: position for position, name in enumerate(sequences.steps)}
     tells_kinds = bool(learned.model)  # such a method tells optional steps itself
     left_out = {} if tells_kinds else optional_steps(sequences, graph)
     groups = [] if tells_kinds else interchangeable_steps(sequences)
     instead = {name: group for group in groups for name in group}
-    last_times = LastTimes(sequences, sequences.steps)
     careless = careless_shares(sequences, graph) if sequences.absent == "skipped" else {}
 
     def edge_support(parent: Step, name: Step) -> Support:
@@ -211,8 +210,8 @@ def _count_alternatives(
 def _count_responses(
     sequences: Sequences, last_times: LastTimes, name: Step, formulas: list[Formula], shares: GraphFrequencies | None
 ) -> list[dict[str, object]]:
-    """Count the videos with a step, and those in which each formula is done after its last time; ties count nowhere."""
-    place, responses = sequences.steps.index(name), []
+    """Count the videos with a step, and those in which a formula is done after the last time; ties are in neither."""
+    place, responses = sequences.steps.index(name), list[dict[str, object]]()
     shown, (follows, lacks, weight) = sequences.shown[sequences.shown[:, place]], last_times.after(place)
     for formula in formulas:
         columns = [sequences.steps.index(other) for other in sorted(formula.steps)]

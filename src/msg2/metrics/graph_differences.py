@@ -1,4 +1,4 @@
-"""What two graphs agree and differ in: the kind of every pair of steps, optional steps, preconditions."""
+"""What two graphs agree and differ in: kinds of pairs, optional steps, preconditions, what must follow, loops."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -62,6 +62,9 @@ class GraphComparison:
     steps_in_first: tuple[Step, ...] = ()
     """Only in the first graph, as `steps_in_second` only in the second; all else is about the steps of both."""
     steps_in_second: tuple[Step, ...] = ()
+    said_in_first: tuple[str, ...] = ()
+    """What must follow and what is done again, in words, only in the first graph."""
+    said_in_second: tuple[str, ...] = ()
     right_in_first: float | None = None
     """Share of all pairs that are of their true kind in the first graph; None where no truth is given."""
     right_in_second: float | None = None
@@ -135,6 +138,7 @@ def compare_graphs(first: SubtaskGraph, second: SubtaskGraph, truth: SubtaskGrap
     full, other_full = _full_preconditions(first), _full_preconditions(other)
     reduced, other_reduced = first.transitive_reduction(), other.transitive_reduction()
     drawn = {frozenset({pair.before, pair.after}) for pair in related_pairs(reduced) + related_pairs(other_reduced)}
+    said, other_said = _follow_ups(first, common), _follow_ups(other, common)
     number = len(common) * (len(common) - 1) / 2
     return GraphComparison(
         {kind: KindCounts(*(counts[kind, name] for name in ("first", "second", "both"))) for kind in PAIR_KINDS},
@@ -151,8 +155,18 @@ def compare_graphs(first: SubtaskGraph, second: SubtaskGraph, truth: SubtaskGrap
         ),
         tuple(name for name in first.steps if name not in common),
         tuple(name for name in other.steps if name not in common),
+        tuple(text for text in said if text not in other_said),
+        tuple(text for text in other_said if text not in said),
         *(None if true is None or not number else right[graph] / number for graph in ("first", "second")),
     )
+
+
+def _follow_ups(graph: SubtaskGraph, steps: tuple[Step, ...]) -> list[str]:
+    """What must follow each of some steps, and the parts of them that are done again."""
+    responses = [(before, formula) for before, formula in graph.responses if {before, *formula.steps} <= {*steps}]
+    loops = [sorted({*loop.steps, *loop.back}) for loop in graph.loops if {*loop.steps, *loop.back} <= {*steps}]
+    told = [f"after '{before}' comes {formula.to_english()}" for before, formula in responses]
+    return [*told, *(f"again and again: {join_names(loop)}" for loop in loops)]
 
 
 def _full_preconditions(graph: SubtaskGraph) -> dict[Step, Formula]:

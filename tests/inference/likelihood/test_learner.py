@@ -322,3 +322,25 @@ def test_every_pair_has_a_gain_and_it_is_what_the_videos_lose_without_it() -> No
     assert 0 < gains[1] < gains[0]
     # Without the order, either step comes first with the probability one half; with it, a does but for some disorder.
     assert gains[0] == pytest.approx(40 * np.log(2), abs=3)
+
+
+def test_one_of_two_follows_only_where_hardly_any_run_lacks_both() -> None:
+    def responses(lacking: int) -> set[tuple[str, str]]:
+        followed = [["s", "a", "b", "e"], ["s", "a", "c", "e"]] * ((200 - lacking) // 2)
+        # b and c are done without a, too: else they would only say that they need it.
+        runs = [*followed, *[["s", "a", "e"]] * lacking, *[["s", "e"]] * 100, *[["s", "b", "e"], ["s", "c", "e"]] * 20]
+        return {(before, str(formula)) for before, formula in infer(runs, absent="skipped").responses}
+
+    assert ("a", "b | c") in responses(4)
+    assert not {formula for before, formula in responses(16) if before == "a"} & {"b | c", "b", "c"}
+
+
+def test_every_round_of_the_search_is_told() -> None:
+    told: list[tuple[int, int | None, str]] = []
+    runs = [["a", "b", "c", "d"], ["a", "c", "b", "d"]] * 10
+    watched = infer(runs, progress=lambda done, total, message: told.append((done, total, message)))
+    assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
+    assert {total for _, total, _ in told} == {7}
+    assert (told[0][0], told[-1][0]) == (0, 6)
+    assert all(message.startswith("search, round ") for _, _, message in told)
+    assert watched == infer(runs)

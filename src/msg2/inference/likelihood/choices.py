@@ -77,21 +77,33 @@ class ChoiceEvents:
             none, everywhere = np.zeros_like(relation), (1 << len(self.step)) - 1
             near = EligibleSteps(none, frozenset(), self.open, self.open, everywhere, self.open_count)
         differs = near.relation != relation
-        affected = {step for step, _ in near.disjunctions ^ disjunctions}
-        affected.update(differs.any(axis=0).nonzero()[0].tolist())
+        other_ors = {step for step, _ in near.disjunctions ^ disjunctions}
+        affected = other_ors.union(differs.any(axis=0).nonzero()[0].tolist())
+        sources: set[int] = set()  # steps that keep others waiting at other choices
         blocking, steps, hit, count = list(near.blocking), list(near.steps), near.hit, near.count
         for source in differs.any(axis=1).nonzero()[0].tolist():
             after = relation[source].nonzero()[0].tolist()
             blocking[source] = self.open[source] & ~union(self.begun, after)
             if blocking[source] != near.blocking[source]:
+                sources.add(source)
                 affected.update(after, near.relation[source].nonzero()[0].tolist())
         gained, lost = [], []
         for column in affected:
-            blocked = union(blocking, relation[:, column].nonzero()[0].tolist())
+            changed = sources.union(differs[:, column].nonzero()[0].tolist())
+            blocked = union(blocking, (a for a in changed if relation[a, column]))
+            # It is eligible where it was and none of these blocks it, and where only these did.
+            kept, released = near.steps[column], union(near.blocking, (a for a in changed if near.relation[a, column]))
+            if column in other_ors:
+                kept, released = 0, self.open[column]
+            freed = self.open[column] & ~kept & released & ~blocked
+            for before in relation[:, column].nonzero()[0].tolist():
+                if not freed:
+                    break
+                freed &= ~blocking[before]
             for _, group in (owned for owned in disjunctions if owned[0] == column):
                 # It waits while none of the group has begun and one of them is still to come.
-                blocked |= union(self.open, group) & ~union(self.begun, group)
-            steps[column] = self.open[column] & ~blocked
+                freed &= ~union(self.open, group) | union(self.begun, group)
+            steps[column] = (kept & ~blocked) | freed
             if steps[column] != near.steps[column]:
                 hit = (hit & ~self.now[column]) | (steps[column] & self.now[column])
                 gained.append(steps[column] & ~near.steps[column])

@@ -55,8 +55,11 @@ def find_responses(
         # Of steps that follow each other in one way on, the first one stands for all.
         later = must & presence.implied & possible[:, None]
         earliest = np.flatnonzero(possible & ~later.any(axis=0)).tolist()
-        follows, _, weight = last.after(a)
+        follows, lacks, weight = last.after(a)
         found, _ = group_alternatives(earliest, follows, weight, presence.absent_rate) if len(earliest) > 1 else ([], 0)
+        if sequences.absent == "skipped":  # as of single steps
+            most = MOST_CONTRADICTING * weight.sum()
+            found = [own for own in found if weight @ lacks[:, [*own]].all(axis=1) <= most]
         groups.append(set(found))
     told = {group for group in set().union(*groups) if any(group <= other for other in certain)}
     responses: list[tuple[Step, Formula]] = []

@@ -131,7 +131,7 @@ class ScoredOrder:
             return self.relation
         reach = self.relation.copy()
         for step, group in self.disjunctions:
-            above, below = reach[:, [*group]].any(axis=1), reach[step].copy()
+            above, below = np.asarray(reach[:, [*group]].any(axis=1)), reach[step].copy()
             above[[*group]] = below[step] = True
             reach[above] |= below
         return reach

@@ -69,11 +69,8 @@ def find_order(
     high = _CLOSE * max(end.score for end in climbs)
     close = [end for end in climbs if end.score >= high]
     looked_at = [PreconditionMoves() for _ in close]
-    close_parts = parts[-len(close) :]
-    ends = [
-        climb(scout, end, [move_pairs, moves], part)
-        for end, moves, part in zip(close, looked_at, close_parts, strict=True)
-    ]
+    parts_left = zip(close, looked_at, parts[len(starts) :], strict=False)
+    ends = [climb(scout, end, [move_pairs, moves], part) for end, moves, part in parts_left]
     best = _choose_end(scout, ends)
     scorer, preconditions = scout, looked_at[ends.index(best)]
     if scouted is not searched:  # what was in vain there may help here
@@ -157,13 +154,12 @@ def _promising_moves(
     # [a, b]: by how much log p rises if b waits for a as well (late steps left aside), and if it no longer does.
     added = gains.blocking @ (gains.gain * gains.eligible).T
     removed, covering = np.zeros_like(added), order.covering_pairs
-    for step in covering.any(axis=0).nonzero()[0].tolist():
+    for step in np.flatnonzero(covering.any(axis=0)).tolist():
         once = again = 0  # the choices at which a step that comes before it keeps it waiting, and a second one
         for earlier in order.relation[:, step].nonzero()[0].tolist():
             again |= once & order.eligible.blocking[earlier]
             once |= order.eligible.blocking[earlier]
-        only = to_flags([once & ~again], len(scorer.events.step))[0, gains.choices.chosen]
-        parents = covering[:, step]
+        parents, only = covering[:, step], to_flags([once & ~again], len(scorer.events.step))[0, gains.choices.chosen]
         removed[parents, step] = -(gains.blocking[parents] @ (gains.gain[step] * only))
     kinds: tuple[tuple[PairMove, Gains, Relation], ...] = (
         ("add", added, order.free_pairs & ~scorer.together),
@@ -260,7 +256,8 @@ def _apply(scorer: OrderScorer, order: ScoredOrder, step: int, clauses: Sequence
     kept |= np.outer(above, kept[step])
     relations = [kept]
     if order.relation[step].any() and lost.any():
-        edges = order.covering_pairs.copy()
+        through = np.outer(order.relation[:, step], order.relation[step])  # pairs that may follow from others no more
+        edges = order.covering_pairs | (order.relation & ~through)
         edges[:, step] = False
         edges[singles, step] = True
         relations.append(transitive_closure(edges))

@@ -153,10 +153,7 @@ def group_alternatives(
 ) -> tuple[list[frozenset[int]], float]:
     """Find groups of earlier steps of which a step needs one, by joining the best two again and again; and the gain."""
     groups, total = [frozenset({parent}) for parent in parents], int(weight.sum())
-    there, rows = (
-        shown.T[list(parents)].astype(np.float64),
-        list(range(len(groups))),
-    )  # (G, P), and the row of each group
+    rows, there = list(range(len(groups))), shown.T[list(parents)].astype(np.float64)  # (G, P); the row of each group
     count = (there @ weight).astype(np.intp)
     value = log_any_rate(count, total)
     rises = _joined((there * weight) @ there.T, count[:, None], count, total, rate) - value[:, None] - value
@@ -173,9 +170,8 @@ def group_alternatives(
         groups = [*(groups[group] for group in others), groups[a] | groups[b]]
         rows = [*(rows[group] for group in others), rows[b]]
         both = there[rows] @ (there[rows[-1]] * weight)
-        joined = int(both[-1])
-        count = np.append(count[others], joined)
-        value = np.append(value[others], log_binomial(total - joined, total, rate))
+        joined, count = int(both[-1]), np.append(count[others], both[-1].astype(np.intp))
+        value = np.append(value[others], log_binomial(np.asarray(total - joined), total, rate))
         rises = np.pad(rises[np.ix_(others, others)], ((0, 1), (0, 1)), constant_values=-np.inf)
         rises[:-1, -1] = (_joined(both, count, joined, total, rate) - value - value[-1])[:-1]
         if gained > best:
