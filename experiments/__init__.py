@@ -198,4 +198,10 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         resumable=True,
         full=True,
     ),
+    "streams": Experiment(
+        "what sound and motion add to frames and sentences in rendered worlds",
+        None,
+        _lazy_run("state_prediction.stream_ablation"),
+        resumable=True,
+    ),
 }
