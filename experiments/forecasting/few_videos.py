@@ -131,4 +131,6 @@ def _table(name: str, found: Mapping[tuple[str, int], list[list[float]]]) -> Tab
                                for row in ROWS]  # fmt: skip
     ahead = (fmean(means["learned", size]) - fmean(means["bigram", size]) for size in sizes)
     rows.append(["learned less bigram", *(f"{points:+.1f}" for points in ahead)])
-    return Table(f"{name}: accuracy of the next step by the number of videos, percent", ["ranker", *map(str, sizes)], rows)
+    return Table(
+        f"{name}: accuracy of the next step by the number of videos, percent", ["ranker", *map(str, sizes)], rows
+    )

@@ -70,6 +70,7 @@ STREAMS: Mapping[str, Streams] = {
     "all four": Streams("fused", others=("audio", "motion")),
 }
 
+
 def run(data: Path | None, options: ExperimentOptions, progress: Progress) -> Result:
     """Render, encode and measure every world; what is done is kept beside the results, and not done again."""
     chosen = StateStudyOptions.of(options)
