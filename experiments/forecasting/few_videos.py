@@ -17,7 +17,7 @@ from experiments.experiment_options import ExperimentOptions
 from experiments.forecasting.next_step_transfer import subsample_videos
 from experiments.result_tables import Result, Table, Value
 from msg2.assist import Ranker
-from msg2.assist.learned_forecaster import fit_forecaster
+from msg2.assist.learned_forecaster import LearnedForecaster, fit_forecaster, step_indices
 from msg2.assist.next_step_evaluation import evaluate_ranker, train_test_split
 from msg2.assist.rankers import bigram, recency
 from msg2.formats import read_all, to_task
@@ -100,9 +100,18 @@ def _measure(task: Task, size: int, seed: int) -> dict[str, float]:
         "recency": recency(learned),
         "bigram": bigram(training),
         **{f"bigram {value}": smoothed_bigram(training, value) for value in SMOOTHINGS},
-        "learned": fit_forecaster(learned, training),
+        "learned": _asked_at_once(fit_forecaster(learned, training), test),
     }
     return {row: evaluate_ranker(ranker, test).accuracy or 0.0 for row, ranker in rankers.items()}
+
+
+def _asked_at_once(forecaster: LearnedForecaster, test: Task) -> Ranker:
+    """The forecaster with all its answers about the test videos worked out in one go."""
+    graph = forecaster.extractor.graph
+    sequences = [tuple(segment.step for segment in video.segments) for video in test]
+    asked = list(dict.fromkeys(sequence[:length] for sequence in sequences for length in range(len(sequence))))
+    answers = dict(zip(asked, forecaster.after([step_indices(done, graph) for done in asked]).tolist(), strict=True))
+    return lambda done: dict(zip(graph.steps, answers[tuple(done)], strict=True))
 
 
 def smoothed_bigram(task: Task, smoothing: float) -> Ranker:
