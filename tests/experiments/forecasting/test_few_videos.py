@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from statistics import fmean
 
 import pytest
@@ -25,7 +26,7 @@ def test_chains_are_chains() -> None:
     for middle in task.steps:
         after = {a: [counts[a, middle, b] for b in task.steps] for a in task.steps}
         shares = [[count / sum(row) for count in row] for row in after.values() if sum(row) > 60]
-        for one, other in zip(shares, shares[1:], strict=False):
+        for one, other in pairwise(shares):
             assert one == pytest.approx(other, abs=0.2)
     assert all(len(set(video.sequence())) == len(video.segments) for video in draw_chain(3, 6, repeats=False))
 

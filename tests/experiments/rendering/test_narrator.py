@@ -139,7 +139,7 @@ def test_every_action_has_its_own_sound_while_it_is_seen() -> None:
     assert len(track) == 10 * SAMPLE_RATE
     assert not track[2 * SAMPLE_RATE : 4 * SAMPLE_RATE].any()
     parts = [track[second * SAMPLE_RATE :][: 2 * SAMPLE_RATE] for second in (0, 4, 8)]
-    spectra = [np.abs(np.fft.rfft(part))[: 12_000].reshape(-1, 600).max(axis=1) for part in parts]  # bands of 300 Hz
+    spectra = [np.abs(np.fft.rfft(part))[:12_000].reshape(-1, 600).max(axis=1) for part in parts]  # bands of 300 Hz
     loudest = [set(np.argsort(spectrum)[-3:].tolist()) for spectrum in spectra]
     near = [{band + by for band in some for by in (-1, 0, 1)} for some in loudest]  # tones are a little out of tune
     assert loudest[2] <= near[0]
