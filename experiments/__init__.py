@@ -63,6 +63,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "crosstask",
         _lazy_run("forecasting.next_step_transfer"),
     ),
+    "few-videos": Experiment(
+        "next step with one to forty videos, beside bigrams", "crosstask", _lazy_run("forecasting.few_videos")
+    ),
     "time-left": Experiment("how long a video still goes on", "crosstask", _lazy_run("forecasting.remaining_time")),
     "planning": Experiment(
         "steps between the first and the last of three or four",
@@ -197,5 +200,11 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         _lazy_run("state_prediction.rendered_videos"),
         resumable=True,
         full=True,
+    ),
+    "streams": Experiment(
+        "what sound and motion add to frames and sentences in rendered worlds",
+        None,
+        _lazy_run("state_prediction.stream_ablation"),
+        resumable=True,
     ),
 }

@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.errors import InputError, optional_dependency
-from msg2.simulation.simulated_features import FUNCTION_WORDS, Storyboard
+from msg2.sequences import FloatArray
+from msg2.simulation.simulated_features import FUNCTION_WORDS, Storyboard, content_words
+from msg2.simulation.simulator import random_stream
 from msg2.task import Sentence, Step
 from msg2.text import short_repr
 
@@ -173,3 +175,29 @@ def soundtrack(sentences: Sequence[Sentence], program: str, seconds: float, sent
         slot = track[round(sentence.start * SAMPLE_RATE) :][: len(sound)]
         slot[:] = sound[: len(slot)]
     return track
+
+
+def sounds_of_actions(
+    shown: FloatArray, steps: Sequence[Step], frames_per_second: int, loudness: float, rng: np.random.Generator
+) -> Waveform:
+    """Synthesize what is done: every action word has three tones of its own; they rise, fall and hiss in each video.
+
+    `shown` says how strongly each frame shows each step, shape (frames, steps).
+    """
+    time = np.arange(len(shown) * SAMPLE_RATE // frames_per_second) / SAMPLE_RATE
+    frame = np.minimum((time * frames_per_second).astype(np.intp), len(shown) - 1)
+    track = np.zeros(len(time))
+    for number, step in enumerate(steps):
+        tones = random_stream(0, "sound", content_words(step)[0]).uniform(200, 6000, 3)
+        detuned = tones * rng.uniform(0.97, 1.03, 3)
+        wave = np.sin(2 * np.pi * detuned * time[:, None]).mean(axis=1) + rng.normal(0, 0.3, len(time))
+        track += shown[frame, number] * wave * (1 + np.sin(2 * np.pi * rng.uniform(0.5, 3) * time)) / 2
+    return np.asarray(np.clip(loudness * track, -1, 1) * 32767, np.int16)
+
+
+def mix(*tracks: Waveform) -> Waveform:
+    """Play tracks at the same time, as long as the longest of them."""
+    total = np.zeros(max(map(len, tracks)))
+    for track in tracks:
+        total[: len(track)] += track
+    return np.asarray(np.clip(total, -32768, 32767), np.int16)

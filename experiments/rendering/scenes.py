@@ -39,6 +39,8 @@ class RenderOptions:
     """Standard deviation of the sensor's noise, of 255."""
     black: float = 0.2
     """Of each cut from shot to shot: the frame is black for a moment."""
+    noise: float = 0.0
+    """How loud the things are that are done, where 1 is as loud as can be; every action has its own sound."""
 
     def __post_init__(self) -> None:
         for name in ("width", "height"):
@@ -49,6 +51,7 @@ class RenderOptions:
             require(least <= value <= most, f"{name.replace('_', '-')} is {value}, it must be from {least} to {most}")
         require(0 <= self.grain < 1000, f"grain is {self.grain}, it must be from 0 to 1000")
         require_probability("black", self.black)
+        require_probability("noise", self.noise)
 
 
 BLACK_SECONDS = 0.4

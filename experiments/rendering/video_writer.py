@@ -16,7 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from experiments.rendering.narrator import SAMPLE_RATE, Waveform, find_espeak, soundtrack, to_webvtt, write_narration
+from experiments.rendering.narrator import (
+    SAMPLE_RATE,
+    Waveform,
+    find_espeak,
+    mix,
+    sounds_of_actions,
+    soundtrack,
+    to_webvtt,
+    write_narration,
+)
 from experiments.rendering.scenes import RenderOptions, draw_frames, draw_props
 from msg2.errors import InputError, optional_dependency, require
 from msg2.files import write_together
@@ -71,6 +80,11 @@ class VideoRenderer:
         seconds = len(storyboard.frame_times) / self.options.frames_per_second
         longest = self.options.storyboard.sentence_seconds
         sound = None if espeak is None else soundtrack(sentences, espeak, seconds, longest)
+        if self.options.noise:
+            rate, noise = self.options.frames_per_second, self.options.noise
+            rng = self._random_stream("noise", demonstration)
+            heard = sounds_of_actions(storyboard.shown, self.simulation.graph.steps, rate, noise, rng)
+            sound = heard if sound is None else mix(sound, heard)
         frames = draw_frames(storyboard, props, self.options, self._random_stream("film", demonstration))
         path = folder / f"{demonstration.video}.mp4"
         video = encode_mp4(frames, sound, self.options)

@@ -7,6 +7,7 @@ the experiment `states`, with which it can be compared.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
@@ -23,12 +24,12 @@ from experiments.state_prediction.state_summary import StateSummary, finite_or_n
 from experiments.state_prediction.state_tables import gain_table, graph_table, target_table
 from msg2.errors import InputError
 from msg2.files import safe_names, write_whole
-from msg2.formats.feature_store import open_store
+from msg2.formats.feature_store import VideoFeatures, open_store
 from msg2.formats.video_files import find_video_files
 from msg2.media.feature_extraction import ExtractionOptions, extract_features
 from msg2.progress import Progress, collect_logs
 from msg2.result_cache import Measurement, measure_in_parallel
-from msg2.simulation import NoiseOptions, household_world, household_worlds, simulate
+from msg2.simulation import NoiseOptions, Simulation, household_world, household_worlds, simulate
 from msg2.simulation.simulated_features import FeatureOptions
 from msg2.simulation.simulator import SimulationOptions
 
@@ -71,31 +72,42 @@ def run(data: Path | None, options: ExperimentOptions, progress: Progress) -> Re
 def _measure_world(root: Path, options: StateStudyOptions, name: str) -> Measurement:
     """What every row holds in one world; kept in a file beside its videos and features."""
     (seed,), folder = options.seeds, root / safe_names([name])[0]
-    file, made_with = folder / "found.json", json.loads(json.dumps(asdict(replace(options, worlds=None))))
-    known = _read_measurements(file)
-    if known.get("options") == made_with:
-        return known["found"]  # type: ignore[no-any-return]
-    noise = NoiseOptions(unlabelled=options.unlabelled)
-    simulation = simulate(household_world(name), SimulationOptions(videos=options.videos, noise=noise), seed)
-    write_videos(folder / "videos", simulation, RenderOptions(), seed)
-    videos = find_video_files(folder / "videos").found
-    for result in extract_features(videos, folder / "features", ExtractionOptions()):
+    made_with = asdict(replace(options, worlds=None))
+
+    def measure() -> Measurement:
+        noise = NoiseOptions(unlabelled=options.unlabelled)
+        simulation = simulate(household_world(name), SimulationOptions(videos=options.videos, noise=noise), seed)
+        seen = see_and_hear(folder, simulation, RenderOptions(), ExtractionOptions(), seed)
+        return {row: measure_row(row, simulation, seen, seed, options) for row in ROWS}
+
+    return measure_once(folder / "found.json", made_with, measure)
+
+
+def see_and_hear(
+    folder: Path, simulation: Simulation, scenes: RenderOptions, extraction: ExtractionOptions, seed: int
+) -> dict[str, VideoFeatures]:
+    """Render the videos of a simulation into a folder, and make features of them; by video."""
+    write_videos(folder / "videos", simulation, scenes, seed)
+    for result in extract_features(find_video_files(folder / "videos").found, folder / "features", extraction):
         if result.failure is not None:
             raise InputError(result.failure)
     store = open_store(folder / "features")
-    seen = {video: store.read((None, video)) for _, video in store.entries}
-    with collect_logs():  # those on single graphs would drown the news
-        found = {row: measure_row(row, simulation, seen, seed, options) for row in ROWS}
-    write_whole(file, json.dumps({"options": made_with, "found": found}, indent=1) + "\n")
-    return found
+    return {video: store.read((None, video)) for _, video in store.entries}
 
 
-def _read_measurements(file: Path) -> dict[str, Any]:
+def measure_once(file: Path, made_with: Measurement, measure: Callable[[], Measurement]) -> Measurement:
+    """What a file holds that was made with these options; else it is measured, and written."""
+    wanted = json.loads(json.dumps(made_with))
     try:
         known: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read ({error})", where=file, hint="remove it: it is measured again") from None
-    return known
+    if known.get("options") == wanted:
+        return known["found"]  # type: ignore[no-any-return]
+    with collect_logs():  # those on single graphs would drown the news
+        found = measure()
+    write_whole(file, json.dumps({"options": wanted, "found": found}, indent=1) + "\n")
+    return found
 
 
 def rendered_tables(found: dict[str, Measurement], options: StateStudyOptions) -> list[Table]:

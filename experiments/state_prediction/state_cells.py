@@ -276,6 +276,7 @@ def train_predictor(
     options: StateStudyOptions,
     *,
     calibrated: bool = False,
+    inputs: Literal["fused", "vision", "text"] | None = None,
 ) -> TrainedStateModel:
     """Train the model of a row on the videos.
 
@@ -293,6 +294,8 @@ def train_predictor(
         How it is trained.
     calibrated : bool
         Whether it is calibrated as well.
+    inputs : str, optional
+        What it learns from, beside the streams of the features; by default what its row says.
 
     Returns
     -------
@@ -309,10 +312,12 @@ def train_predictor(
         from msg2.states.task_models import TrainedStateModel
         from msg2.states.training import train_model
 
-    encoder = {} if row.encoder is None else {"encoder": getattr(options, row.encoder)}
-    model, sampling, *_ = get_variant(row.variant).options(**encoder)
+    changes = {} if row.encoder is None else {"encoder": getattr(options, row.encoder)}
+    changes |= {} if inputs is None else {"inputs": inputs}
+    model, sampling, *_ = get_variant(row.variant).options(**changes)
     training = replace(options.transformers if model.context else options.evidence_models, seed=seed)
-    dataset = build_dataset(simulation.task, seen.get, text_only=model.inputs == "text")
+    streams = model.streams({name for features in seen.values() for name in features.streams})
+    dataset = build_dataset(simulation.task, seen.get, text_only=model.inputs == "text", streams=streams)
     with tempfile.TemporaryDirectory() as folder:
         train_model(dataset, Path(folder), model=model, sampling=sampling, training=training)
         card, network = load_checkpoint(Path(folder))

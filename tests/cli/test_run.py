@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,9 @@ import msg2 as package
 from msg2.files import file_sha256
 from msg2.formats.feature_store import open_store, write_store
 from msg2.formats.step_table import to_csv
+from msg2.graph import all_of
+from msg2.graph import step as is_done
+from msg2.metrics.graph_scores import score_graph
 from msg2.simulation import household_world, simulate, simulate_features
 from msg2.simulation.simulated_features import FeatureOptions
 from msg2.simulation.simulator import SimulationOptions
@@ -130,7 +134,7 @@ def test_interrupted_it_says_so_and_goes_on(command: Path, coffee: Path, tmp_pat
     assert names(tmp_path / "out") == sorted([*FILES, "compared.svg"])
 
 
-def test_from_a_folder_of_files_to_labels_and_graph_in_two_commands(msg2, tmp_path: Path) -> None:
+def test_from_a_folder_of_files_to_labels_graph_and_table_in_three_commands(msg2, tmp_path: Path) -> None:
     """48 files of noisy one-hot frames, two a second; some steps are left out, others are seen and have no label."""
     steps, rng = ["fill", "boil", "grind", "brew", "pour", "serve", "wash"], np.random.default_rng(0)
     rows, missing = ["video,step,start,end"], set()
@@ -167,6 +171,15 @@ def test_from_a_folder_of_files_to_labels_and_graph_in_two_commands(msg2, tmp_pa
     graph = package.load(tmp_path / "out" / "after.json")
     assert not any(graph.eligible(set(steps[:3]) - {each}) & {"brew"} for each in steps[:3])
     assert {"brew"} <= graph.eligible(set(steps[:3]))
+    true, table = tmp_path / "truth.json", tmp_path / "table.tex"
+    after = {later: is_done(earlier) for earlier, later in pairwise(steps[3:])}
+    truth = package.SubtaskGraph(graph.task, steps, {"brew": all_of(map(is_done, steps[:3])), **after})
+    truth.save(true)
+    compare = ("benchmark", tmp_path / "out" / "filled.csv", "--truth", true, "--methods", "likelihood,msg2")
+    assert msg2(*compare, "-o", table).code == 0
+    (row,) = (line for line in table.read_text().splitlines() if line.startswith("likelihood & "))
+    scores = score_graph(package.infer(tmp_path / "out" / "filled.csv"), truth)
+    assert row.split(" & ")[1:3] == [f"{100 * share:.2f}" for share in (scores.accuracy, scores.spoc)]
     straight = msg2(*run, tmp_path / "clip", "--fps", 2, "-o", tmp_path / "straight")
     assert straight.code == 0, straight
     assert (tmp_path / "straight" / "filled.csv").read_bytes() == (tmp_path / "out" / "filled.csv").read_bytes()

@@ -163,7 +163,10 @@ def trainable_tasks(tasks: Sequence[Task], store: FeatureStore, folder: Path) ->
             chosen.append((task, task_folder))
         else:
             left_out.append(task.name)
-    hint = "are these the features of this data?"
+    labelled, encoded = ([short_repr(name) for name in names][:1] for names in (
+        (video.id for task in tasks for video in task), (video for _, video in store.entries)
+    ))  # fmt: skip
+    hint = f"do the names agree? The labels speak of {', '.join(labelled)}, the features of {', '.join(encoded)}"
     require(chosen, "no task has two videos with labels and features", where=store.folder, hint=hint)
     for name in left_out:
         _log.warning("%s: left out, it has fewer than two videos with labels and features", name)

@@ -14,7 +14,9 @@ import pytest
 from experiments.rendering.narrator import (
     SAMPLE_RATE,
     find_espeak,
+    mix,
     participle,
+    sounds_of_actions,
     soundtrack,
     to_webvtt,
     utterance,
@@ -127,3 +129,23 @@ def test_without_espeak_a_warning(monkeypatch: pytest.MonkeyPatch, caplog: pytes
 def test_a_program_that_does_not_speak_is_named() -> None:
     with pytest.raises(InputError, match="espeak-ng did not speak 'hello you'"):
         utterance(shutil.which("true") or "/bin/true", "hello you", 3.5)
+
+
+def test_every_action_has_its_own_sound_while_it_is_seen() -> None:
+    shown = np.zeros((20, 3))  # 2 frames a second: pour, silence, stir, silence; then pour something else
+    shown[0:4, 0], shown[8:12, 1], shown[16:20, 2] = 1, 1, 1
+    steps = ["pour milk", "stir it", "pour tea"]
+    track = sounds_of_actions(shown, steps, 2, 0.2, np.random.default_rng(0)).astype(np.float64)
+    assert len(track) == 10 * SAMPLE_RATE
+    assert not track[2 * SAMPLE_RATE : 4 * SAMPLE_RATE].any()
+    parts = [track[second * SAMPLE_RATE :][: 2 * SAMPLE_RATE] for second in (0, 4, 8)]
+    spectra = [np.abs(np.fft.rfft(part))[:12_000].reshape(-1, 600).max(axis=1) for part in parts]  # bands of 300 Hz
+    loudest = [set(np.argsort(spectrum)[-3:].tolist()) for spectrum in spectra]
+    near = [{band + by for band in some for by in (-1, 0, 1)} for some in loudest]  # tones are a little out of tune
+    assert loudest[2] <= near[0]
+    assert not loudest[1] <= near[0]
+
+
+def test_mixed_tracks_are_heard_together() -> None:
+    one, other = np.array([1000, -20_000, 5], np.int16), np.array([500, -20_000], np.int16)
+    assert mix(one, other).tolist() == [1500, -32768, 5]
