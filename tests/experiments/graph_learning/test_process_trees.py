@@ -66,9 +66,8 @@ def kinds_by_definition(traces: set[Trace], steps: tuple[str, ...]) -> dict[tupl
 
 @pytest.mark.parametrize("seed", range(40))
 def test_kinds_are_those_of_the_language(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_trees, "ACTIVITIES", (3, 7))
     monkeypatch.setattr(process_trees, "OPTIONAL_RATE", 0.4)
-    tree = random_tree(np.random.default_rng(seed))
+    tree = random_tree(np.random.default_rng(seed), activities=(3, 7))
     assert tree_kinds(tree) == kinds_by_definition(language(tree), tree.activities)
 
 
