@@ -81,13 +81,13 @@ def activity(label: str) -> ProcessTree:
 # -- random trees -----------------------------------------------------------------------------------------------
 
 
-def random_tree(rng: np.random.Generator, activities: tuple[int, int] = ACTIVITIES) -> ProcessTree:
-    """Draw a tree; the names of its activities say nothing about their order.
+def random_tree(rng: np.random.Generator, activities: tuple[int, int] | None = None) -> ProcessTree:
+    """Draw a tree, by default of `ACTIVITIES`; the names of its activities say nothing about their order.
 
     >>> 8 <= len(set(random_tree(np.random.default_rng(0)).activities)) <= 16
     True
     """
-    count = int(rng.integers(*activities, endpoint=True))
+    count = int(rng.integers(*(activities or ACTIVITIES), endpoint=True))
     labels = [f"activity {number + 1:02d}" for number in rng.permutation(count).tolist()]
     return _draw_node(labels, None, 0, rng)
 
