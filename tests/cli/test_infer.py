@@ -248,3 +248,20 @@ def test_confidence_and_samples(msg2, many: Path, tmp_path: Path) -> None:
     assert (tmp_path / "2.csv").read_bytes() != (tmp_path / "3.csv").read_bytes()
     assert {row["kind"] for row in rows_of(tmp_path / "0.csv")} == {"purity", "ancestor", "clause"}
     assert msg2(*learn, "-o", tmp_path / "g.json", "--confidence", "1.5").code == 2
+
+
+def test_a_text_alone_or_beside_data(msg2, table: Path, tmp_path: Path) -> None:
+    text, out = tmp_path / "recipe.md", tmp_path / "graph.json"
+    text.write_text("# French toast\n1. Whisk\n2. Dip the bread\n3. Fry\n")
+    ran = msg2("infer", "--text", text, "-o", out)
+    assert (ran.code, ran.err) == (0, "")
+    assert "Fry  needs  'Dip the bread' (from the text)" in ran.out
+    assert package.load(out).task == "French toast"
+    ran = msg2("infer", table, "--text", text, "-o", out)
+    assert ran.code == 0
+    assert "'Dip the bread' of the text is taken for 'dip'" in ran.err
+    assert "from the text" in ran.out
+    assert msg2("infer", "-o", out).code == 2
+    assert msg2("infer", "--text", text, "-o", out, "--samples", "3").code == 2
+    assert msg2("infer", "--text", text, "-o", text).code == 1
+    assert text.read_text().startswith("# French toast")

@@ -8,8 +8,10 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +19,7 @@ from hypothesis import strategies as st
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph
 from msg2.graph.evidence import WEAK_BELOW
-from msg2.inference import METHODS, infer
+from msg2.inference import METHODS, infer, infer_all
 from msg2.inference.inference import run_inference
 from msg2.inference.msg2 import Msg2Options
 from msg2.simulation import household_world, simulate
@@ -132,7 +134,7 @@ def test_other_step_names_in_the_same_order_only_relabel(
 
 def test_the_hash_seed_means_nothing() -> None:
     program = """
-from msg2.inference import METHODS, infer
+from msg2.inference import METHODS, infer, infer_all
 from msg2.simulation import household_world, simulate
 from msg2.simulation.simulator import SimulationOptions
 task = simulate(household_world("Make Coffee"), SimulationOptions(videos=20), seed=7).task
@@ -341,3 +343,50 @@ def test_weak_edges_and_empty_graphs_are_told(caplog: pytest.LogCaptureFixture) 
 def test_an_option_that_makes_no_sense_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"recency_rule is|alpha is|delta is"):
         infer(untimed("ab", "ab"), "msg2", **options)
+
+
+TEXT = "1. Boil the water\n2. Grinding beans\n3. Warm the cup\n4. Pour water in\n"
+RUNS = [["boil water", "grind beans", "pour water", "enjoy"]] * 2
+
+
+def test_a_text_beside_recordings_is_matched_and_what_differs_is_named() -> None:
+    result = run_inference(RUNS, text=TEXT)
+    assert result.notes[:5] == (
+        "'Boil the water' of the text is taken for 'boil water'",
+        "'Grinding beans' of the text is taken for 'grind beans'",
+        "'Pour water in' of the text is taken for 'pour water'",
+        "no video shows 'Warm the cup' of the text: rename what is called otherwise",
+        "the text does not have 'enjoy'",
+    )
+    graph = result.graph
+    assert "Warm the cup" not in graph.steps
+    said = {late: {early for early, each in entry.get("edges", {}).items() if "said_by" in each}
+            for late, entry in graph.evidence.items()}  # fmt: skip
+    assert said == {"boil water": set(), "grind beans": {"boil water"}, "pour water": {"grind beans"}, "enjoy": set()}
+
+
+def test_an_encoder_matches_names_without_a_word_in_common() -> None:
+    def encoder(names: Sequence[str]) -> np.ndarray:
+        vectors = {"Boil it": [1, 0], "heat water": [0.8, 0.6], "Pour": [0, 1], "fill cup": [-0.6, 0.8]}
+        return np.array([vectors[name] for name in names], np.float32)
+
+    runs = [["heat water", "fill cup"]] * 2
+    assert run_inference(runs, text="Boil it\nPour\n").notes[0].startswith("no video shows 'Boil it', 'Pour'")
+    notes = run_inference(runs, text="Boil it\nPour\n", names=encoder).notes
+    assert [note.partition(" is taken for ")[2] for note in notes[:2]] == ["'heat water'", "'fill cup'"]
+
+
+def test_a_text_alone_is_a_graph_of_the_text() -> None:
+    graph = infer(text=TEXT)
+    assert graph.method["name"] == "text"
+    assert [edge.support.said_by for edge in graph.edges()] == [("text",)] * 3
+    with pytest.raises(InputError, match="neither data nor a text"):
+        infer()
+
+
+def test_what_a_text_is_no_use_for_is_refused() -> None:
+    with pytest.raises(InputError, match="'msgi' does not read what texts or models say"):
+        infer(RUNS, "msgi", text=TEXT)
+    tasks = [Task(name, ["a"], [Video("v", [Segment("a")])]) for name in ("tea", "coffee")]
+    with pytest.raises(InputError, match="a text is of one task, the data has several: 'tea', 'coffee'"):
+        infer_all(tasks, text=TEXT)

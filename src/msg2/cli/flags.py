@@ -57,8 +57,8 @@ def _known_engine(name: str) -> str:
     return name
 
 
-_DATA = "A file, folder or archive in any format that msg2 reads; - is stdin."
-Data: TypeAlias = Annotated[Path, argument("DATA", _DATA)]
+DATA_HELP = "A file, folder or archive in any format that msg2 reads; - is stdin."
+Data: TypeAlias = Annotated[Path, argument("DATA", DATA_HELP)]
 GraphFile: TypeAlias = Annotated[Path, argument("GRAPH", "A graph file.")]
 TaskName: TypeAlias = Annotated[str | None, option("NAME", "Only this task of DATA.", "--task")]
 Json: TypeAlias = Annotated[bool, switch("--json", "Print one JSON object and nothing else on stdout.")]

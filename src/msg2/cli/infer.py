@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from msg2.cli import console, flags
-from msg2.cli.flags import option, output_option
+from msg2.cli.flags import argument, option, output_option
 from msg2.errors import InputError
 from msg2.files import safe_names, write_together
 from msg2.formats import read_sequences
@@ -17,6 +17,7 @@ from msg2.graph.evidence import demonstrations
 from msg2.graph.explanation import all_rules
 from msg2.inference.bootstrap import choose_samples
 from msg2.inference.constraints import read_constraints
+from msg2.inference.inference import infer as run_infer
 from msg2.inference.inference import run_inference_on_all
 from msg2.inference.registry import DEFAULT_METHOD, find_method
 from msg2.inference.result import Statistic
@@ -30,9 +31,9 @@ _known = partial(option, rich_help_panel="What you know, and how sure it is")
 
 @flags.reads_data("repeats", "overlap", "order", "tier", "fps", "draft_confidence")
 def infer(
-    data: flags.Data,
     output: Annotated[Path, output_option("OUT", "Graph file, or folder for many tasks.")],
     reading: flags.GivenOptions,
+    data: Annotated[Path | None, argument("DATA", f"{flags.DATA_HELP} May be absent where there is a --text.")] = None,
     method: flags.MethodName = DEFAULT_METHOD,
     settings: flags.Settings = None,
     absent: Annotated[Absent | None, option(None, "Steps without label: maybe done, or not done.")] = None,
@@ -43,31 +44,45 @@ def infer(
     require: Annotated[list[str] | None, _known("A<B", "B needs A; A<<B: A comes first if both are done.")] = None,
     forbid: Annotated[list[str] | None, _known("A<B", "B does not need A; A<<B: nor comes after it.")] = None,
     knowledge: Annotated[Path | None, _known("FILE", "A table of kind,before,after[,weight] of these.")] = None,
+    text: Annotated[Path | None, _known("FILE", "A written procedure: .txt, .md or .docx.")] = None,
     samples: Annotated[int | None, _known("N", "Learn again from N samples of the videos.", min=1)] = None,
     confidence: Annotated[float | None, _known("P", "Keep what this share of them says.", min=0, max=1)] = None,
     stats: Annotated[Path | None, _known("FILE", "Write purities and scores as CSV.")] = None,
 ) -> None:
     """Learn the subtask graph of every task in DATA, print its rules, and write it to OUT.
-    Examples: `msg2 infer steps.csv -o graph.json`, `msg2 infer log.xes -o graph.json --absent skipped`
+    Examples: `msg2 infer steps.csv -o graph.json`, `msg2 infer log.xes -o graph.json --absent skipped`,
+    `msg2 infer steps.csv --text recipe.md -o graph.json`
     """
     names, others = _split_names(method, settings)
     options = flags.parse_settings(method, others, absent=absent)
     with console.usage_errors():
         choose_samples(samples, confidence)
-        for option, texts in (("--require", require), ("--forbid", forbid)):
-            for text in texts or ():
-                if "<" not in text:
-                    raise InputError(f"{option} is {text!r}, it must be two steps with a '<' or '<<' in between")
+        for option, rules in (("--require", require), ("--forbid", forbid)):
+            for rule in rules or ():
+                if "<" not in rule:
+                    raise InputError(f"{option} is {rule!r}, it must be two steps with a '<' or '<<' in between")
+    if data is None:
+        flags.usage_error_if(text is None, "give DATA, a --text, or both")
+        flags.refuse(
+            "DATA", require=require, forbid=forbid, knowledge=knowledge, samples=samples, stats=stats, **reading
+        )
+        flags.refuse_clashes([output], text)
+        graph = run_infer(text=text)
+        write_together({output: graph.dumps()})
+        row = {"task": graph.task, "steps": len(graph.steps), "edges": len(graph.edges()), "file": output}
+        console.print_records([row])
+        _print_rules(graph, output)
+        return
     with console.progress_bar("reading") as progress:
         tasks = read_sequences(data, engine=engine, jobs=jobs, progress=progress, **reading)
     tasks = tasks if task is None else [choose_task(tasks, task, data)]
     paths = _output_paths(tasks, output, data)
-    flags.refuse_clashes([*paths, *([] if stats is None else [stats])], data)
+    flags.refuse_clashes([*paths, *([] if stats is None else [stats])], data, text)
     constraints = read_constraints(tasks, require=require or (), forbid=forbid or (), file=knowledge)
     with console.progress_bar("learning") as progress:
         results = [*run_inference_on_all(
             tasks, method, jobs=jobs, engine=engine, progress=progress, seed=seed, constraints=constraints,
-            samples=samples, confidence=confidence, names=names, **options,
+            samples=samples, confidence=confidence, names=names, text=text, **options,
         )]  # fmt: skip
     graphs = [record_reading(result.graph, reading) for result in results]
     contents = {path: graph.dumps() for path, graph in zip(paths, graphs, strict=True)}

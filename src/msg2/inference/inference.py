@@ -15,6 +15,7 @@ import numpy as np
 from msg2.errors import InputError, require
 from msg2.formats.conversion import Demonstrations, read_sequences, to_task
 from msg2.formats.reading import choose_task
+from msg2.formats.written_procedure import read_procedure
 from msg2.graph import Formula, SubtaskGraph
 from msg2.graph.closure import reduce_order
 from msg2.graph.evidence import WEAK_BELOW
@@ -22,15 +23,17 @@ from msg2.inference.bootstrap import GraphFrequencies, LearnFunction, bootstrap,
 from msg2.inference.constraints import Constraints, learn_with_constraints
 from msg2.inference.delta import Learner, SweepPoint, best_delta, evaluate_grid, sweep_delta
 from msg2.inference.likelihood.score import NameEncoder
+from msg2.inference.likelihood.statements import OrderStatements
 from msg2.inference.msg2 import purity
 from msg2.inference.registry import DEFAULT_METHOD, Method, MethodOptions, find_method, make_options, say_who_has_it
 from msg2.inference.result import LearnedPreconditions, Statistic, step_evidence
+from msg2.inference.text_statements import match_text
 from msg2.options import fields_to_json
 from msg2.parallel import parallel_map
 from msg2.progress import Progress, no_progress
 from msg2.sequences import Sequences
 from msg2.task import Step, Task
-from msg2.text import short_repr
+from msg2.text import join_names, short_repr
 from msg2.text_encoders import text_encoder
 
 _log = logging.getLogger(__name__)
@@ -76,7 +79,7 @@ class InferenceResult:
 
 
 def infer(
-    data: Demonstrations,
+    data: Demonstrations | None = None,
     method: str = DEFAULT_METHOD,
     *,
     task: str | None = None,
@@ -85,6 +88,8 @@ def infer(
     samples: int | None = None,
     confidence: float | None = None,
     names: NameEncoder | str | None = None,
+    text: str | Path | None = None,
+    statements: Sequence[OrderStatements] = (),
     jobs: int = 1,
     progress: Progress = no_progress,
     **options: Any,
@@ -93,9 +98,9 @@ def infer(
 
     Parameters
     ----------
-    data : Task, path, DataFrame, sequences or mapping
+    data : Task, path, DataFrame, sequences or mapping, optional
         The demonstrations: a `Task`; a file or folder in any format that msg2 reads; a table of steps; a list with the
-        steps of each video in their order, or a mapping from video ids to such lists.
+        steps of each video in their order, or a mapping from video ids to such lists. None: only the `text` is read.
     method : str
         A name in `msg2.inference.METHODS`.
     task : str, optional
@@ -110,6 +115,10 @@ def infer(
         Drop what holds in a smaller share of the samples; with this and no `samples`, 200 are drawn.
     names : callable or str, optional
         Turns the names of steps into vectors, for methods that read them: an encoder, or its name ("words").
+    text : str or Path, optional
+        A written procedure: a file (.txt, .md, .docx), or several lines. Believed as far as the videos show it right.
+    statements : sequence of OrderStatements, optional
+        The same from other sources: who says what of the order of the steps.
     jobs : int
         Processes that share the bootstrap samples.
     progress : Progress
@@ -132,9 +141,12 @@ def infer(
     >>> infer([["boil", "pour"]] * 5, "msg2", delta=0.9).method["name"]  # the paper's method, with an option of its own
     'msg2'
     """
+    if data is None:
+        require(text is not None, "there is neither data nor a text to learn from")
+        return read_procedure(cast(str | Path, text)).graph()
     return run_inference(
         data, method, task=task, seed=seed, constraints=constraints, samples=samples, confidence=confidence,
-        names=names, jobs=jobs, progress=progress, **options,
+        names=names, text=text, statements=statements, jobs=jobs, progress=progress, **options,
     ).graph  # fmt: skip
 
 
@@ -209,6 +221,9 @@ def run_inference_on_all(
         tasks = cast("list[Sequences]", data)
     else:
         tasks = read_sequences(cast(Demonstrations, data), engine=engine, jobs=jobs)
+    if settings.get("text") is not None and len(tasks) > 1:
+        names = join_names(task.name for task in tasks)
+        raise InputError(f"a text is of one task, the data has several: {names}", hint="choose one of them")
     if len(tasks) == 1:
         results = iter([_learn(tasks[0], method, jobs=jobs, engine=engine, progress=progress, **settings)])
     else:
@@ -234,6 +249,8 @@ def _learn(
     samples: int | None = None,
     confidence: float | None = None,
     names: NameEncoder | str | None = None,
+    text: str | Path | None = None,
+    statements: Sequence[OrderStatements] = (),
     jobs: int = 1,
     engine: str = "local",
     progress: Progress = no_progress,
@@ -249,6 +266,13 @@ def _learn(
             names = text_encoder(names)
         chosen_method = replace(chosen_method, learn=partial(chosen_method.learn, encoder=names))
         facts["names"] = str(getattr(names, "name", "an encoder"))
+    doubts: tuple[str, ...] = ()
+    if text is not None:
+        matched = match_text(text, sequences.steps, names)
+        statements, doubts = (*statements, matched.statements), matched.notes
+    if statements:
+        require(chosen_method.reads_statements, f"the method {method!r} does not read what texts or models say")
+        chosen_method = replace(chosen_method, learn=partial(chosen_method.learn, statements=statements))
     own = None if constraints is None else constraints.about(sequences.steps)
     if own is not None and own.pairs:
         # Hints change what is counted, so δ may matter beyond the purities of the videos.
@@ -279,7 +303,11 @@ def _learn(
     graph = replace(graph, order=reduce_order(graph), rules=() if own is None else own.as_rules())
     evidence = step_evidence(sequences, graph, learned, frequencies)
     edges = [support for entry in evidence.values() for support in entry.get("edges", {}).values()]
-    notes = (*learned.notes, *_doubts(sequences, len(edges), sum("weak" in support for support in edges)))
+    for source in statements:
+        for before, name in source.before & graph.edge_pairs():
+            support = evidence[name]["edges"][before]
+            support["said_by"] = [*support.get("said_by", ()), source.source]
+    notes = (*doubts, *learned.notes, *_doubts(sequences, len(edges), sum("weak" in support for support in edges)))
     return InferenceResult(replace(graph, evidence=evidence), sequences, learned, frequencies, notes)
 
 

@@ -19,16 +19,18 @@ from msg2.graph.closure import Relation, break_cycles, transitive_closure
 from msg2.inference.likelihood.ors import Clause, ClauseSearch
 from msg2.inference.likelihood.score import (
     MIN_GAIN,
+    NO_WEIGHTS,
     BlockingGains,
     ChoiceSample,
     Gains,
     OrderScorer,
     PairMove,
+    PairWeights,
     ScoredOrder,
     or_cost,
 )
 from msg2.inference.msg2 import purity
-from msg2.sequences import FloatArray, Variants
+from msg2.sequences import Variants
 
 if TYPE_CHECKING:
     from msg2.inference.likelihood.learner import LikelihoodOptions
@@ -51,12 +53,12 @@ _MOST_LOSING = 8
 
 
 def find_order(
-    variants: Variants, options: LikelihoodOptions, similarity: FloatArray | None = None
+    variants: Variants, options: LikelihoodOptions, weights: PairWeights = NO_WEIGHTS
 ) -> tuple[OrderScorer, ScoredOrder]:
     """Find the order with the highest score."""
     searched = variants.sample(options.search_labels)
     scouted = searched.sample(options.scout_labels)
-    scout = OrderScorer.from_variants(scouted, options, similarity)
+    scout = OrderScorer.from_variants(scouted, options, weights)
     climbs = [climb(scout, scout.score(start), [move_pairs]) for start in starting_orders(scouted, options)]
     high = _CLOSE * max(end.score for end in climbs)
     close = [end for end in climbs if end.score >= high]
@@ -65,18 +67,18 @@ def find_order(
     best = _choose_end(scout, ends)
     scorer, preconditions = scout, looked_at[ends.index(best)]
     if scouted is not searched:  # what was in vain there may help here
-        scorer, preconditions = OrderScorer.from_variants(searched, options, similarity), PreconditionMoves()
+        scorer, preconditions = OrderScorer.from_variants(searched, options, weights), PreconditionMoves()
     # Promises leave aside what follows from a pair, and late steps: what promises a small loss is tried last.
     moves: list[Moves] = [move_pairs, preconditions, partial(move_pairs, least=-_ERROR), rebuild_losing_steps]
     return scorer, climb(scorer, scorer.score(best.relation, best.disjunctions), moves)
 
 
 def find_order_quickly(
-    variants: Variants, options: LikelihoodOptions, similarity: FloatArray | None = None
+    variants: Variants, options: LikelihoodOptions, weights: PairWeights = NO_WEIGHTS
 ) -> ScoredOrder:
     """Find an order with a high score by a single climb: for the bootstrap, whose shares are about as true then."""
     searched = variants.sample(options.scout_labels)
-    scorer = OrderScorer.from_variants(searched, options, similarity)
+    scorer = OrderScorer.from_variants(searched, options, weights)
     starts = [scorer.score(start) for start in starting_orders(searched, options)]
     return climb(scorer, max(starts, key=lambda order: round(order.score, 6)), [move_pairs, PreconditionMoves()])
 
