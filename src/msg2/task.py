@@ -23,6 +23,8 @@ PREDICTED = "predicted"
 """The `source` of the labels that were added."""
 DRAFT = "draft"
 """The `source` of labels that a person is still to accept, move or reject."""
+LLM = "llm"
+"""The same, of those that a language model has drafted."""
 
 
 Step: TypeAlias = str
@@ -304,7 +306,7 @@ class Task:
         """
 
         def is_sure(segment: Segment) -> bool:
-            return segment.source != DRAFT or (segment.confidence or 0.0) >= least
+            return segment.source not in (DRAFT, LLM) or (segment.confidence or 0.0) >= least
 
         sure = [Video(video.id, filter(is_sure, video.segments), video.sentences) for video in self.videos]
         return self.with_videos(video for video in sure if video.segments)

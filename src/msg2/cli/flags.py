@@ -10,7 +10,7 @@ from dataclasses import fields
 from functools import partial, wraps
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -22,6 +22,9 @@ from msg2.graph import SubtaskGraph
 from msg2.options import OptionSpec, OptionValue, option_specs
 from msg2.parallel import ENGINES
 from msg2.task import Task
+
+if TYPE_CHECKING:
+    from msg2.llm import ChatClient
 
 GivenOptions: TypeAlias = Mapping[str, Any]
 """The options of a class that were given, by name; the others keep their defaults."""
@@ -65,7 +68,28 @@ Json: TypeAlias = Annotated[bool, switch("--json", "Print one JSON object and no
 Seed: TypeAlias = Annotated[int, option("N", "Seed of everything random (default: 0).", min=0, show_default=False)]
 Jobs: TypeAlias = Annotated[int, option("N", "Processes that share the work (default: 1).", min=1, show_default=False)]
 _ENGINE = "Processes of this machine (default), or of Ray."
-EngineName: TypeAlias = Annotated[str, option("|".join(ENGINES), _ENGINE, callback=_known_engine, show_default=False)]
+_engine = partial(option, "|".join(ENGINES), _ENGINE, callback=_known_engine, show_default=False)
+EngineName: TypeAlias = Annotated[str, _engine()]
+RareEngineName: TypeAlias = Annotated[str, _engine(hidden=True)]
+
+
+_LLM = "An OpenAI-compatible endpoint, with --llm-model NAME."
+LlmUrl: TypeAlias = Annotated[str | None, option("URL", _LLM)]
+# Their names are told where they are needed, so that the help of a command fits on a screen.
+LlmModel: TypeAlias = Annotated[str | None, option("NAME", "The model's name there.", hidden=True)]
+LlmDryRun: TypeAlias = Annotated[bool, typer.Option("--llm-dry-run", help="Only say what it would take.", hidden=True)]
+
+
+def make_client(url: str | None, model: str | None, dry: bool) -> "ChatClient | None":
+    """The client of `--llm URL --llm-model NAME`; without a URL there is none."""
+    if url is None:
+        refuse("--llm", llm_model=model, llm_dry_run=dry)
+        return None
+    from msg2.llm import ChatClient
+
+    usage_error_if(model is None, "--llm goes with --llm-model NAME")
+    with console.usage_errors():
+        return ChatClient(url, model or "", dry=dry)
 
 
 # -- options that are fields of a class -------------------------------------------------------------------------

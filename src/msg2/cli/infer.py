@@ -33,25 +33,27 @@ _known = partial(option, rich_help_panel="What you know, and how sure it is")
 def infer(
     output: Annotated[Path, output_option("OUT", "Graph file, or folder for many tasks.")],
     reading: flags.GivenOptions,
-    data: Annotated[Path | None, argument("DATA", f"{flags.DATA_HELP} May be absent where there is a --text.")] = None,
+    data: Annotated[Path | None, argument("DATA", flags.DATA_HELP)] = None,
     method: flags.MethodName = DEFAULT_METHOD,
     settings: flags.Settings = None,
     absent: Annotated[Absent | None, option(None, "Steps without label: maybe done, or not done.")] = None,
     task: flags.TaskName = None,
     seed: flags.Seed = 0,
     jobs: flags.Jobs = 1,
-    engine: flags.EngineName = "local",
+    engine: flags.RareEngineName = "local",
     require: Annotated[list[str] | None, _known("A<B", "B needs A; A<<B: A comes first if both are done.")] = None,
     forbid: Annotated[list[str] | None, _known("A<B", "B does not need A; A<<B: nor comes after it.")] = None,
     knowledge: Annotated[Path | None, _known("FILE", "A table of kind,before,after[,weight] of these.")] = None,
     text: Annotated[Path | None, _known("FILE", "A written procedure: .txt, .md or .docx.")] = None,
+    llm: Annotated[str | None, _known("URL", "A model to ask about the order; with --llm-model NAME.")] = None,
+    llm_model: flags.LlmModel = None,
+    llm_dry_run: flags.LlmDryRun = False,
     samples: Annotated[int | None, _known("N", "Learn again from N samples of the videos.", min=1)] = None,
     confidence: Annotated[float | None, _known("P", "Keep what this share of them says.", min=0, max=1)] = None,
     stats: Annotated[Path | None, _known("FILE", "Write purities and scores as CSV.")] = None,
 ) -> None:
     """Learn the subtask graph of every task in DATA, print its rules, and write it to OUT.
-    Examples: `msg2 infer steps.csv -o graph.json`, `msg2 infer log.xes -o graph.json --absent skipped`,
-    `msg2 infer steps.csv --text recipe.md -o graph.json`
+    Examples: `msg2 infer steps.csv -o graph.json`, `msg2 infer log.xes -o graph.json --absent skipped`
     """
     names, others = _split_names(method, settings)
     options = flags.parse_settings(method, others, absent=absent)
@@ -64,7 +66,14 @@ def infer(
     if data is None:
         flags.usage_error_if(text is None, "give DATA, a --text, or both")
         flags.refuse(
-            "DATA", require=require, forbid=forbid, knowledge=knowledge, samples=samples, stats=stats, **reading
+            "DATA",
+            require=require,
+            forbid=forbid,
+            knowledge=knowledge,
+            llm=llm,
+            samples=samples,
+            stats=stats,
+            **reading,
         )
         flags.refuse_clashes([output], text)
         graph = run_infer(text=text)
@@ -78,11 +87,21 @@ def infer(
     tasks = tasks if task is None else [choose_task(tasks, task, data)]
     paths = _output_paths(tasks, output, data)
     flags.refuse_clashes([*paths, *([] if stats is None else [stats])], data, text)
+    statements = []
+    if (client := flags.make_client(llm, llm_model, llm_dry_run)) is not None:
+        from msg2.llm import ask_order
+
+        flags.usage_error_if(len(tasks) > 1, "--llm is asked about one task: choose it with --task")
+        with console.progress_bar("asking") as progress:
+            statements.append(ask_order(client, tasks[0].name, tasks[0].steps, progress))
+        console.print_line(f"{'would take' if llm_dry_run else 'language model:'} {client.usage.words()}")
+        if llm_dry_run:
+            return
     constraints = read_constraints(tasks, require=require or (), forbid=forbid or (), file=knowledge)
     with console.progress_bar("learning") as progress:
         results = [*run_inference_on_all(
             tasks, method, jobs=jobs, engine=engine, progress=progress, seed=seed, constraints=constraints,
-            samples=samples, confidence=confidence, names=names, text=text, **options,
+            samples=samples, confidence=confidence, names=names, text=text, statements=statements, **options,
         )]  # fmt: skip
     graphs = [record_reading(result.graph, reading) for result in results]
     contents = {path: graph.dumps() for path, graph in zip(paths, graphs, strict=True)}

@@ -31,6 +31,9 @@ def label(
     captions: Captions = None,
     speech: SpeechModel = None,
     phrases: PhraseModel = None,
+    llm: flags.LlmUrl = None,
+    llm_model: flags.LlmModel = None,
+    llm_dry_run: flags.LlmDryRun = False,
     task: Annotated[str | None, option("NAME", "Name of the task, or one of those in --labels.")] = None,
     any_order: Annotated[bool, switch("--any-order", "The steps are listed in any order.")] = _OPTIONS.any_order,
     presence: Annotated[float, option("P", "Draft steps of this probability.", min=0, max=1)] = _OPTIONS.presence,
@@ -54,13 +57,17 @@ def label(
         flags.refuse("VIDEOS", steps=steps, features=features, captions=captions, speech=speech, phrases=phrases)
     flags.usage_error_if(output.suffix.lower() not in (".csv", ".txt"), f"-o {output} must end in .csv or .txt")
     flags.refuse_clashes([output], labels, steps, graph)
+    client = flags.make_client(llm, llm_model, llm_dry_run)
     options = labelling.LabelOptions(any_order=any_order, presence=presence, discovered=discovered)
     with console.progress_bar("listening" if from_scores is None else "grounding") as show:
         result = labelling.label(
             data, steps, labels, scores=from_scores, graph=graph, fps=fps, task=task, text_encoder=text_encoder,
-            features=features, captions=captions, speech_model=speech, phrase_model=phrases, options=options, jobs=jobs,
-            engine=engine, progress=show,
+            features=features, captions=captions, speech_model=speech, phrase_model=phrases, llm=client,
+            options=options, jobs=jobs, engine=engine, progress=show,
         )  # fmt: skip
+    if llm_dry_run:
+        console.print_line(f"would take {result.notes[-1]}")
+        return
     if output.suffix.lower() == ".txt":
         require(result.discovered, "a list of steps is written where none are known", where=output, hint="write a .csv")
         write_whole(output, "".join(f"{step.name}\n" for step in result.discovered))
@@ -74,7 +81,7 @@ def _print_result(result: labelling.LabelResult, data: Path | None, output: Path
         rows = [(step.name, step.videos, ", ".join(step.phrases[1:4])) for step in result.discovered]
         console.print_table(["step found", "videos", "also said as"], rows)
         console.print_line("")
-    drafted = sum(any(s.source == "draft" for s in video.segments) for video in result.task)
+    drafted = sum(any(s.source in ("draft", "llm") for s in video.segments) for video in result.task)
     console.print_line(f"from      {result.way}")
     console.print_line(f"drafts    {result.drafted} labels of {len(result.steps)} steps in {drafted} videos")
     if result.calibration is not None:

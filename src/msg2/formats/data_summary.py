@@ -25,7 +25,7 @@ from msg2.formats.source import Source
 from msg2.formats.tables import open_table
 from msg2.metrics import AnnotatorAgreement, annotator_agreement
 from msg2.sequences import read_moments
-from msg2.task import DRAFT, PREDICTED, LabelColumns, Step, Task, Video, demonstrations_noun
+from msg2.task import DRAFT, LLM, PREDICTED, LabelColumns, Step, Task, Video, demonstrations_noun
 from msg2.text import fold_lookalikes, join_names
 
 _CLOCKS = {"a day": 86_400, "an hour": 3600, "a minute": 60}
@@ -239,7 +239,7 @@ def _agreements(task: Task) -> tuple[PairAgreement, ...]:
     """Compare every two annotators with videos in common; a source of labels is one unless it is a program."""
     if task.is_columnar:  # which has no sources
         return ()
-    sources = {segment.source for video in task for segment in video.segments} - {None, PREDICTED, DRAFT}
+    sources = {segment.source for video in task for segment in video.segments} - {None, PREDICTED, DRAFT, LLM}
     labels: dict[str, Task] = {}
     for source in sorted(filter(None, sources)):
         own = (Video(video.id, [s for s in video.segments if s.source == source]) for video in task)

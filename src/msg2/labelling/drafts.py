@@ -29,13 +29,14 @@ from msg2.inference import infer
 from msg2.labelling.alignment import LEAST_VIDEOS, NO_LABELS, Aligner, AlignmentOptions, Drafts, LabelUse
 from msg2.labelling.grounding import ground_scores
 from msg2.labelling.step_names import DiscoveredStep, StepList, discover_steps, read_steps
+from msg2.llm import ChatClient, draft_labels, propose_steps
 from msg2.media.narration import read_transcripts
 from msg2.media.verb_phrases import VerbPhraseExtractor
 from msg2.metrics.calibration import CalibrationBin, NextStepPrediction, score_calibration
 from msg2.options import Count, Probability, options_class
 from msg2.progress import Progress, no_progress
 from msg2.sequences import FloatArray
-from msg2.task import DRAFT, Sentence, Step, Task, Video
+from msg2.task import DRAFT, LLM, Sentence, Step, Task, Video
 from msg2.text import short_repr
 from msg2.text_encoders import text_encoder as make_encoder
 
@@ -181,7 +182,7 @@ class LabelResult:
     @property
     def drafted(self) -> int:
         """How many labels are drafts."""
-        return sum(segment.source == DRAFT for video in self.task for segment in video.segments)
+        return sum(segment.source in (DRAFT, LLM) for video in self.task for segment in video.segments)
 
     def for_graph(self) -> Task:
         """The labels that a graph is to be learned from: drafts only where they are sure enough."""
@@ -240,6 +241,7 @@ def label(
     captions: str | Path | None = None,
     speech_model: str | None = None,
     phrase_model: str | None = None,
+    llm: ChatClient | None = None,
     options: LabelOptions | None = None,
     jobs: int = 1,
     engine: str = "local",
@@ -274,6 +276,8 @@ def label(
         A Whisper model for videos without captions.
     phrase_model : str, optional
         A spaCy model for the discovery of steps, where none are named.
+    llm : ChatClient, optional
+        A language model that names the steps, where none are named, and drafts the labels, in the place of msg2.
     options : LabelOptions, optional
     jobs, engine : int, str
         How many processes recognise speech, and where: "local", on this machine, or "ray", on a cluster.
@@ -304,6 +308,12 @@ def label(
     listed = None if steps is None else read_steps(steps)
     name = task or (labelled.name if labelled is not None else Path(data).resolve().stem)
     discovers = listed is None and labelled is None
+    if llm is not None:
+        require(labelled is None, "a language model drafts without labels", hint="leave out either")
+        said = read_transcripts(
+            data, captions=captions, speech_model=speech_model, jobs=jobs, engine=engine, progress=progress
+        )
+        return _label_by_model(llm, name, listed, said, progress)
     read = partial(
         read_transcripts, data, captions=captions, speech_model=speech_model, jobs=jobs, engine=engine,
         progress=progress,
@@ -334,6 +344,19 @@ def label(
     way = "narration" if discovers else "labels" if labelled is not None else "step names"
     notes += [*unknown, *drafted.notes]
     return replace(drafted, way=way, steps=ordered, notes=tuple(notes), discovered=discovered)
+
+
+def _label_by_model(
+    llm: ChatClient, task: str, listed: StepList | None, said: Mapping[str, tuple[Sentence, ...]], progress: Progress
+) -> LabelResult:
+    """Let a language model name the steps, where they are not listed, and draft the labels."""
+    proposed = propose_steps(llm, said, progress) if listed is None else []
+    discovered = tuple(DiscoveredStep(step.name, step.videos, 0.0, step.quotes) for step in proposed)
+    steps = tuple(step.name for step in proposed) if listed is None else listed.steps
+    require(steps or llm.dry, "the language model has found no step", hint="name the steps in a file with --steps")
+    videos = draft_labels(llm, said, steps, progress) if steps else []
+    notes = ("the confidences are those of the language model, not checked", llm.usage.words())
+    return LabelResult(Task(task, steps, videos), "a language model", steps, notes, None, 0.0, discovered)
 
 
 def _label_from_scores(

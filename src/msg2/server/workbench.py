@@ -27,9 +27,9 @@ from msg2.server import dataset_functions, schemas
 from msg2.server.sandbox import NamedFile
 from msg2.server.schemas import DatasetRecord, LabelRow, PersonName, QueryText, RecordId, SaveLabelsRequest
 from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDep, new_dataset
-from msg2.task import DRAFT, PREDICTED, Segment, Task, Video
+from msg2.task import DRAFT, LLM, PREDICTED, Segment, Task, Video
 
-DRAFT_SOURCES = frozenset({DRAFT, PREDICTED})
+DRAFT_SOURCES = frozenset({DRAFT, LLM, PREDICTED})
 """Sources of labels that wait for a person."""
 
 _Model = TypeVar("_Model", bound=BaseModel)

@@ -48,6 +48,8 @@ class OrderStatements:
     source: str
     steps: frozenset[Step]
     before: frozenset[tuple[Step, Step]]
+    silent: frozenset[frozenset[Step]] = frozenset()
+    """Pairs of which it says nothing, not even that there is no order."""
 
 
 class StatementWeights(NamedTuple):
@@ -68,7 +70,8 @@ def weigh(sources: Sequence[OrderStatements], steps: Sequence[Step], before: NDA
     for source in sources:
         said = np.array([[(a, b) in source.before for b in steps] for a in steps], dtype=np.bool_)
         known = np.array([name in source.steps for name in steps], dtype=np.bool_)
-        asked = known[first] & known[second]
+        silent = [frozenset((steps[a], steps[b])) in source.silent for a, b in zip(first, second, strict=True)]
+        asked = known[first] & known[second] & ~np.array(silent, dtype=np.bool_)
         a, b = first[asked], second[asked]
         if not len(a):
             continue
