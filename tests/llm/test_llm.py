@@ -14,7 +14,7 @@ import msg2 as package
 from msg2.errors import InputError
 from msg2.llm import ChatClient, ask_order, draft_labels, propose_steps
 from msg2.llm.chat_client import Question
-from msg2.llm.transcript_labels import WINDOW
+from msg2.llm.questions import WINDOW
 from msg2.task import Sentence
 from tests.cli.conftest import msg2  # noqa: F401
 from tests.llm.conftest import Stub

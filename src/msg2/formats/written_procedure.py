@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, zip_longest
 from pathlib import Path
 
@@ -86,10 +86,7 @@ class WrittenProcedure:
         edges: dict[Step, dict[str, dict[str, object]]] = {}
         for early, late in sorted(graph.edge_pairs()):
             edges.setdefault(late, {})[early] = {"said_by": ["text"]}
-        return SubtaskGraph(
-            self.title, self.steps, preconditions, made, {late: {"edges": said} for late, said in edges.items()},
-            order=after, exclusive=self.exclusive, optional=self.optional,
-        )  # fmt: skip
+        return replace(graph, evidence={late: {"edges": said} for late, said in edges.items()})
 
 
 def read_procedure(text: str | Path) -> WrittenProcedure:

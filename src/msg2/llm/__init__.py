@@ -4,7 +4,6 @@ Nothing is sent unless an endpoint is named. What a model says is marked `llm`, 
 """
 
 from msg2.llm.chat_client import ChatClient, ChatUsage
-from msg2.llm.order_answers import ask_order
-from msg2.llm.transcript_labels import draft_labels, propose_steps
+from msg2.llm.questions import ask_order, draft_labels, propose_steps
 
 __all__ = ["ChatClient", "ChatUsage", "ask_order", "draft_labels", "propose_steps"]

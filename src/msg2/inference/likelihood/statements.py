@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,10 @@ _ROUNDS = 500
 """Rounds in which a source is estimated, at most."""
 _ERRORS = 19.0
 """Videos break an order that is real at a rate from Beta(1, 19): one in twenty."""
-_USUAL = np.array([[6.4, 0.4, 1.6, 1.6], [1.6, 1.6, 6.4, 0.4]])
-"""α: what is known of a source beforehand, as from ten pairs in order and ten in none of which it was right in 80 %."""
+_KNOWN = 10.0
+"""α is as from so many pairs in order, and as many in none, of a source that errs alike in both."""
+_RELIABILITIES = np.arange(0.5, 0.96, 0.05)
+"""How often that source is right: what fits the videos best."""
 _SHARES = np.array([5.0, 5.0, 10.0])
 """The same of the truth, as from twenty pairs: half of them are in an order."""
 
@@ -79,8 +81,10 @@ def weigh(sources: Sequence[OrderStatements], steps: Sequence[Step], before: NDA
         says = np.array([[2, 1], [0, 3]])[said[a, b].astype(np.intp), said[b, a].astype(np.intp)]
         opposite = np.array([1, 0, 2, 3])[says]
         videos = _log_evidence(before[a, b], before[b, a])
-        table, shares, fit = _estimate_errors(videos, says, opposite, tied=False)
-        _, _, without = _estimate_errors(videos, says, opposite, tied=True)
+        starts = [_even_errors(right) for right in _RELIABILITIES.tolist()]
+        start = max(starts, key=lambda start: round(_estimate_errors(videos, says, opposite, start, "known")[2], 6))
+        table, shares, fit = _estimate_errors(videos, says, opposite, start, "free")
+        _, _, without = _estimate_errors(videos, says, opposite, start, "nonsense")
         better = fit - without - np.log(len(says)) / 2
         believed = float(1 / (1 + np.exp(-np.clip(better, -50, 50))))
         ratio = believed * (np.log(table[0]) - np.log(table[1]))
@@ -96,11 +100,24 @@ def weigh(sources: Sequence[OrderStatements], steps: Sequence[Step], before: NDA
     return StatementWeights(gain + usual * (gain != 0), belief, reliability)
 
 
+def _even_errors(right: float) -> FloatArray:
+    """T of a source that is right of each ordered pair with the same probability: yes or no to each of the two."""
+    wrong = 1 - right
+    return np.array([
+        [right * right, wrong * wrong, right * wrong, right * wrong],
+        [right * wrong, right * wrong, right * right, wrong * wrong],
+    ])  # fmt: skip
+
+
 def _estimate_errors(
-    videos: FloatArray, says: NDArray[np.intp], opposite: NDArray[np.intp], *, tied: bool
+    videos: FloatArray,
+    says: NDArray[np.intp],
+    opposite: NDArray[np.intp],
+    start: FloatArray,
+    errors: Literal["free", "known", "nonsense"],
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Find T (2, 4), the shares of truths (3,) and log p of all; `tied`: it says the same whatever is true."""
-    table, shares, fit = _USUAL / _USUAL.sum(axis=1, keepdims=True), _SHARES / _SHARES.sum(), -np.inf
+    """Find T (2, 4), the shares of truths (3,) and log p of all; "nonsense" says the same whatever is true."""
+    table, shares, fit = start, _SHARES / _SHARES.sum(), -np.inf
     for _ in range(_ROUNDS):
         logs = videos + np.log(np.stack([table[0, says], table[0, opposite], table[1, says]], axis=1) * shares)
         highest = logs.max(axis=1, keepdims=True)
@@ -110,16 +127,18 @@ def _estimate_errors(
         if abs(fit - before) < 1e-6:
             break
         belief /= total
-        counts, truths = _USUAL.copy(), belief.sum(axis=0) + _SHARES
+        counts, truths = _KNOWN * start, belief.sum(axis=0) + _SHARES
         np.add.at(counts[0], says, belief[:, 0])
         np.add.at(counts[0], opposite, belief[:, 1])
         np.add.at(counts[1], says, belief[:, 2])
-        if tied:
+        if errors == "nonsense":
             counts[:] = counts.sum(axis=0)
             counts[0, :2] = counts[0, :2].mean()
         counts[1, :2] = counts[1, :2].mean()  # of two steps in no order, none is the first
         truths[:2] = truths[:2].mean()
-        table, shares = counts / counts.sum(axis=1, keepdims=True), truths / truths.sum()
+        shares = truths / truths.sum()
+        if errors != "known":
+            table = counts / counts.sum(axis=1, keepdims=True)
     return table, shares, fit
 
 
