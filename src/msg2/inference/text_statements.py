@@ -25,7 +25,7 @@ class MatchedText:
 
 def match_text(text: str | Path, steps: Sequence[Step], encoder: NameEncoder | None = None) -> MatchedText:
     """Read a procedure and match its steps with those of recordings, the most alike first; the notes tell how."""
-    procedure = read_procedure(text)
+    procedure, steps = read_procedure(text), sorted(steps)
     alike = np.array([[word_overlap(own, name) for name in steps] for own in procedure.steps])
     if encoder is not None:
         vectors = encoder([*procedure.steps, *steps]).astype(np.float64)

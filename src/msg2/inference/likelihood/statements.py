@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -72,7 +73,7 @@ def weigh(sources: Sequence[OrderStatements], steps: Sequence[Step], before: NDA
     for source in sources:
         said = np.array([[(a, b) in source.before for b in steps] for a in steps], dtype=np.bool_)
         known = np.array([name in source.steps for name in steps], dtype=np.bool_)
-        silent = [frozenset((steps[a], steps[b])) in source.silent for a, b in zip(first, second, strict=True)]
+        silent = [frozenset(pair) in source.silent for pair in combinations(steps, 2)]
         asked = known[first] & known[second] & ~np.array(silent, dtype=np.bool_)
         a, b = first[asked], second[asked]
         if not len(a):
