@@ -56,18 +56,6 @@ class WrittenProcedure:
         free = {*self.unordered, *(frozenset(pair) for group in self.exclusive for pair in combinations(group, 2))}
         return frozenset(pair for pair in combinations(self.steps, 2) if frozenset(pair) not in free)
 
-    def rename_steps(self, names: dict[Step, Step]) -> WrittenProcedure:
-        """The same procedure with other names for some steps."""
-
-        def new(name: Step) -> Step:
-            return names.get(name, name)
-
-        return WrittenProcedure(
-            self.title, tuple(map(new, self.steps)), frozenset(map(new, self.optional)),
-            tuple(tuple(map(new, group)) for group in self.exclusive),
-            frozenset(frozenset(map(new, pair)) for pair in self.unordered),
-        )  # fmt: skip
-
     def graph(self) -> SubtaskGraph:
         """The graph of the text alone, in which each step needs what comes before it; every edge is "from the text"."""
         order, instead = self.order, {name: group for group in self.exclusive for name in group}

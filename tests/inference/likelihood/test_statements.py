@@ -98,3 +98,11 @@ def test_a_source_tells_apart_what_no_video_does() -> None:
     for runs in ([list("abc"), list("bac")], [list("abc"), list("bac"), list("cab"), list("acb")]):
         graph = infer(runs, statements=[source], samples=2)
         assert graph.kind("b", "a") == "free"
+
+
+def test_statements_that_follow_from_each_other_count_less() -> None:
+    before = np.triu(np.full((6, 6), 4), 1)
+    written = frozenset((a, b) for a, b in permutations("abcdef", 2) if a < b)
+    as_text = weigh([OrderStatements("text", frozenset("abcdef"), written)], "abcdef", before)
+    broken = weigh([OrderStatements("text", frozenset("abcdef"), written - {("a", "f")})], "abcdef", before)
+    assert 0 < as_text.gain[0, 1] < broken.gain[0, 1]
