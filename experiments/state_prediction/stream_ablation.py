@@ -126,6 +126,7 @@ def _table(sound: str, found: Sequence[Measurement], videos: int) -> Table:
     columns = ["learned from", "recall", "precision", "AUC of presence", "lowest world", "highest"]
     notes = [
         f"Rendered worlds: {len(found)}, of {videos} videos each; a quarter of what is performed is unlabelled. "
-        "Recall and precision are of the labels that are added, pooled; AUC: is a step that a video's labels lack performed in it?"
+        "Recall and precision are of the labels that are added, pooled; "
+        "AUC: is a step that a video's labels lack performed in it?"
     ]
     return Table(f"Missing labels, percent; to be heard: {sound}", columns, rows, notes)

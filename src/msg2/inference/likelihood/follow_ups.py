@@ -14,7 +14,7 @@ from msg2.graph import Formula, any_of, step
 from msg2.graph.closure import Relation, transitive_reduction
 from msg2.graph.graph_file import Loop
 from msg2.inference.likelihood.presence import PairCounts, PresenceModel
-from msg2.inference.likelihood.structure import MOST_CONTRADICTING, Structure, group_alternatives
+from msg2.inference.likelihood.structure import MOST_CONTRADICTING, Structure, group_alternatives, is_chance
 from msg2.sequences import LastTimes, Sequences
 from msg2.task import Step
 
@@ -57,9 +57,8 @@ def find_responses(
         earliest = np.flatnonzero(possible & ~later.any(axis=0)).tolist()
         follows, lacks, weight = last.after(a)
         found, _ = group_alternatives(earliest, follows, weight, presence.absent_rate) if len(earliest) > 1 else ([], 0)
-        if sequences.absent == "skipped":  # as of single steps
-            most = MOST_CONTRADICTING * weight.sum()
-            found = [own for own in found if weight @ lacks[:, [*own]].all(axis=1) <= most]
+        if sequences.absent == "skipped":  # as of the needs
+            found = [own for own in found if is_chance(weight @ lacks[:, [*own]].all(axis=1), weight.sum())]
         groups.append(set(found))
     told = {group for group in set().union(*groups) if any(group <= other for other in certain)}
     responses: list[tuple[Step, Formula]] = []

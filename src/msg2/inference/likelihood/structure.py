@@ -74,10 +74,10 @@ class Structure:
 def combine(order: ScoredOrder, presence: PresenceModel, variants: Variants, *, every_label: bool) -> Structure:
     """Say what each step needs and what it only comes after; `every_label`: what is absent was not done."""
     first, later = variants.before, variants.before.T
-    ordered: Relation = ~variants.mostly_together & _is_chance(later, first + later, *DIVIDED)
+    ordered: Relation = ~variants.mostly_together & is_chance(later, first + later, *DIVIDED)
     sure = every_label and presence.weight.sum() >= MANY_RUNS
     if sure:  # what contradicts a rule is no fault of the labels
-        ordered = ordered & _is_chance(later, first + later)
+        ordered = ordered & is_chance(later, first + later)
     before = order.relation & ~presence.exclusive & ordered
     needs = transitive_closure(before & presence.implied) & ~presence.exclusive
     required = presence.required | needs[:, presence.required].any(axis=1)
@@ -129,10 +129,10 @@ def _comes_before(group: frozenset[int], step: int, variants: Variants) -> bool:
     first = (end[:, members] <= start[:, [step]]).any(axis=1)
     none = (~(start[:, members] >= 0) | (start[:, members] >= end[:, [step]])).all(axis=1)
     weight = variants.weight[shown]
-    return bool(_is_chance(weight @ none, weight @ (first | none)))
+    return bool(is_chance(weight @ none, weight @ (first | none)))
 
 
-def _is_chance(
+def is_chance(
     contradicting: NDArray[np.int64], runs: NDArray[np.int64], share: float = MOST_CONTRADICTING, deviations: float = 1
 ) -> NDArray[np.bool_]:
     """Whether so many of some runs may contradict a rule: a share of them, and some standard deviations more."""
@@ -145,7 +145,7 @@ def _is_always_there(
     """Whether videos lack all steps of a group about as rarely as they lack a required step; of some sets of steps."""
     shown, weight = presence.shown[among], presence.weight[among]
     lacking = weight[~shown[:, [*group]].any(axis=1)].sum()
-    return bool(_is_chance(lacking - 1, weight.sum(), presence.absent_rate, 2))
+    return bool(is_chance(lacking - 1, weight.sum(), presence.absent_rate, 2))
 
 
 def group_alternatives(
