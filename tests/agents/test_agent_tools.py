@@ -97,9 +97,6 @@ def test_what_goes_wrong_is_said_and_nothing_is_outside_of_the_folder(tmp_path: 
             await call("infer", data="none.csv", graph="graph.json")
         with pytest.raises(RuntimeError, match="there is no run 'run-9'"):
             await call("run_ask", run="run-9")
-        await call("upload", path="recipe.md", content="1. boil\n2. pour\n")
-        learned = await call("infer", text="recipe.md", graph="graph.json")
-        assert learned["rules"] == ["pour  needs  'boil' (from the text)"]
 
     talk(make_server(folder), misuse)
     assert (tmp_path / "secret.csv").read_text() == LABELS

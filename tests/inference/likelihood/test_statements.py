@@ -86,11 +86,11 @@ def test_what_a_source_does_not_know_it_says_nothing_of() -> None:
 
 
 def test_a_graph_names_its_sources_and_samples_believe_them_alike() -> None:
-    source = OrderStatements("llm", frozenset("abc"), frozenset([("a", "b"), ("b", "c"), ("a", "c")]))
+    source = OrderStatements("recipe", frozenset("abc"), frozenset([("a", "b"), ("b", "c"), ("a", "c")]))
     graph = infer([list("abc"), list("abc"), list("acb")], statements=[source], samples=3)
-    assert 0 <= graph.method["model"]["reliability"]["llm"] <= 1
-    assert graph.evidence["b"]["edges"]["a"]["said_by"] == ["llm"]
-    assert "from the language model" in graph.explain()
+    assert 0 <= graph.method["model"]["reliability"]["recipe"] <= 1
+    assert graph.evidence["b"]["edges"]["a"]["said_by"] == ["recipe"]
+    assert "from the recipe" in graph.explain()
 
 
 def test_a_source_tells_apart_what_no_video_does() -> None:
