@@ -104,7 +104,7 @@ requirements:
 	$(PIP) install -c requirements/constraints.txt -e '.[plot]' transformers
 	(echo '-r demo.txt'; $(FREEZE) | grep -vxFf requirements/demo.txt) > requirements/run.txt
 	$(PIP) install -c requirements/constraints.txt -r requirements/tools.txt
-	$(PIP) install -c requirements/constraints.txt -e '.[video,app,pandas,ray]'
+	$(PIP) install -c requirements/constraints.txt -e '.[video,app,mcp,pandas,ray]'
 	(echo '-r run.txt'; $(FREEZE) | grep -vxFf requirements/demo.txt -f requirements/run.txt) > requirements/test.txt
 	rm -rf .venv
 

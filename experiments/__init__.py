@@ -137,6 +137,11 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "names": Experiment(
         "what the names of steps add to likelihood", "captaincook4d", _lazy_run("graph_learning.step_name_prior")
     ),
+    "text-priors": Experiment(
+        "what a written order, or answers of a model, add to few recordings",
+        "captaincook4d",
+        _lazy_run("graph_learning.text_priors"),
+    ),
     "noise": Experiment(
         "every method by noise and number of videos", None, _lazy_run("graph_learning.noise_curves"), resumable=True
     ),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph
 from msg2.graph.evidence import WEAK_BELOW
-from msg2.inference import METHODS, infer
+from msg2.inference import METHODS, OrderStatements, infer
 from msg2.inference.inference import run_inference
 from msg2.inference.msg2 import Msg2Options
 from msg2.simulation import household_world, simulate
@@ -132,7 +132,7 @@ def test_other_step_names_in_the_same_order_only_relabel(
 
 def test_the_hash_seed_means_nothing() -> None:
     program = """
-from msg2.inference import METHODS, infer
+from msg2.inference import METHODS, OrderStatements, infer
 from msg2.simulation import household_world, simulate
 from msg2.simulation.simulator import SimulationOptions
 task = simulate(household_world("Make Coffee"), SimulationOptions(videos=20), seed=7).task
@@ -341,3 +341,17 @@ def test_weak_edges_and_empty_graphs_are_told(caplog: pytest.LogCaptureFixture) 
 def test_an_option_that_makes_no_sense_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"recency_rule is|alpha is|delta is"):
         infer(untimed("ab", "ab"), "msg2", **options)
+
+
+def test_edges_that_a_source_states_say_so_and_other_methods_take_no_statements() -> None:
+    runs = [["boil", "grind", "pour"], ["grind", "boil", "pour"]]
+    pairs = [("boil", "pour"), ("grind", "pour")]
+    said = OrderStatements("recipe", frozenset(runs[0]), frozenset(pairs))
+    graph = infer(runs * 3, statements=[said])
+    assert {(edge.before, edge.after): edge.support.said_by for edge in graph.edges()} == dict.fromkeys(
+        pairs, ("recipe",)
+    )
+    assert "from the recipe" in graph.explain("pour")
+    assert graph.method["model"]["reliability"].keys() == {"recipe"}
+    with pytest.raises(InputError, match="'msgi' takes no statements"):
+        infer(runs, "msgi", statements=[said])

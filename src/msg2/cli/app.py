@@ -28,7 +28,7 @@ COMMANDS = {
     "demo": _STUDY, "describe": _DATA, "convert": _DATA, "data": _DATA,
     "infer": _LEARN, "sweep": _LEARN, "evaluate": _LEARN, "compare": _LEARN, "benchmark": _STUDY,
     "next": _USE, "plan": _USE, "watch": _USE, "check": _USE, "explain": _USE, "show": _USE, "write": _USE,
-    "merge": _USE, "serve": _USE,
+    "merge": _USE, "serve": _USE, "mcp": _USE,
     "features": _DATA, "phrases": _DRAFT, "states": _VIDEO, "label": _DRAFT, "run": _VIDEO, "simulate": _STUDY,
 }  # fmt: skip
 """Every command, a module of this package, and the panel in which `msg2 --help` lists it."""

@@ -79,6 +79,8 @@ class Support:
     """Of the videos that order the two steps the other way round, the share that is careless with other edges too."""
     simultaneous: CountOrNone = None
     """Videos with both steps that do not order them: they come at the same time, or overlap."""
+    said_by: NamesOrNone = None
+    """Who says so beside the videos, such as "text" for a written procedure."""
 
     @property
     def share(self) -> float | None:
@@ -241,6 +243,8 @@ class Backing:
     """Whether a person said so, whatever the videos say."""
     at_once: int = 0
     """Videos that tell nothing, since both steps happen at the same time in them."""
+    said_by: tuple[str, ...] = ()
+    """Who says so beside the videos."""
 
     @property
     def doubt(self) -> str:
@@ -256,7 +260,8 @@ class Backing:
         counts = "" if self.held is None else f"{self.held} of {self.videos} {noun}".rstrip()
         share = "" if self.share is None else f"{100 * self.share:.0f} %"
         at_once = f"{self.at_once} at the same time" if self.at_once > (self.videos or 0) else ""
-        return ", ".join(filter(None, [": ".join(filter(None, [counts, self.doubt])), at_once, share]))
+        told = [f"from the {source}" for source in self.said_by]
+        return ", ".join(filter(None, [": ".join(filter(None, [counts, self.doubt])), at_once, share, *told]))
 
 
 def edge_backing(graph: SubtaskGraph, before: Step, after: Step) -> Backing:
@@ -277,7 +282,8 @@ def edge_backing(graph: SubtaskGraph, before: Step, after: Step) -> Backing:
         if against is not None and demonstrations(graph) == "runs":
             against += support.lacking or 0
     videos = None if held is None or against is None else held + against
-    return Backing(held, videos, support.weak, share, at_once=support.simultaneous or 0)
+    at_once, said_by = support.simultaneous or 0, support.said_by or ()
+    return Backing(held, videos, support.weak, share, at_once=at_once, said_by=said_by)
 
 
 RelationKind: TypeAlias = EdgeKind | Literal["exclusive", "together"]

@@ -29,7 +29,9 @@ def _clause_backing(graph: SubtaskGraph, name: Step, clause: Formula) -> Backing
     for entry in graph.step_evidence(name).alternatives:
         if entry.clause == clause:
             return Backing(entry.held, entry.videos, is_weak(entry.held, entry.videos), entry.confidence)
-    return Backing(share=graph.step_evidence(name).confidence)
+    alternative = graph.support(min(clause.steps), name)
+    said_by = (alternative.said_by if alternative is not None else None) or ()
+    return Backing(share=graph.step_evidence(name).confidence, said_by=said_by)
 
 
 def response_backing(graph: SubtaskGraph, name: Step, formula: Formula) -> Backing:

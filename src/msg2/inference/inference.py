@@ -22,6 +22,7 @@ from msg2.inference.bootstrap import GraphFrequencies, bootstrap, choose_samples
 from msg2.inference.constraints import Constraints, learn_with_constraints
 from msg2.inference.delta import Learner, SweepPoint, best_delta, evaluate_grid, sweep_delta
 from msg2.inference.likelihood.score import NameEncoder
+from msg2.inference.likelihood.statements import OrderStatements
 from msg2.inference.msg2 import purity
 from msg2.inference.registry import DEFAULT_METHOD, Method, MethodOptions, find_method, make_options, say_who_has_it
 from msg2.inference.result import LearnedPreconditions, Statistic, step_evidence
@@ -85,6 +86,7 @@ def infer(
     samples: int | None = None,
     confidence: float | None = None,
     names: NameEncoder | str | None = None,
+    statements: Sequence[OrderStatements] = (),
     jobs: int = 1,
     progress: Progress = no_progress,
     **options: Any,
@@ -110,6 +112,9 @@ def infer(
         Drop what holds in a smaller share of the samples; with this and no `samples`, 200 are drawn.
     names : callable or str, optional
         Turns the names of steps into vectors, for methods that read them: an encoder, or its name ("words").
+    statements : sequence of OrderStatements, optional
+        Who says what of the order of the steps: a written procedure, people, a model. Each is believed as far as the
+        videos show it right.
     jobs : int
         Processes that share the bootstrap samples.
     progress : Progress
@@ -134,7 +139,7 @@ def infer(
     """
     return run_inference(
         data, method, task=task, seed=seed, constraints=constraints, samples=samples, confidence=confidence,
-        names=names, jobs=jobs, progress=progress, **options,
+        names=names, statements=statements, jobs=jobs, progress=progress, **options,
     ).graph  # fmt: skip
 
 
@@ -234,6 +239,7 @@ def _learn(
     samples: int | None = None,
     confidence: float | None = None,
     names: NameEncoder | str | None = None,
+    statements: Sequence[OrderStatements] = (),
     jobs: int = 1,
     engine: str = "local",
     progress: Progress = no_progress,
@@ -249,6 +255,9 @@ def _learn(
             names = text_encoder(names)
         chosen_method = replace(chosen_method, learn=partial(chosen_method.learn, encoder=names))
         facts["names"] = str(getattr(names, "name", "an encoder"))
+    if statements:
+        require(chosen_method.reads_statements, f"the method {method!r} takes no statements on the order of steps")
+        chosen_method = replace(chosen_method, learn=partial(chosen_method.learn, statements=statements))
     own = None if constraints is None else constraints.about(sequences.steps)
     if own is not None and own.pairs:
         # Hints change what is counted, so δ may matter beyond the purities of the videos.
@@ -280,6 +289,10 @@ def _learn(
     graph = replace(graph, order=reduce_order(graph), rules=() if own is None else own.as_rules())
     evidence = step_evidence(sequences, graph, learned, frequencies)
     edges = [support for entry in evidence.values() for support in entry.get("edges", {}).values()]
+    for source in statements:
+        for before, name in source.before & graph.edge_pairs():
+            support = evidence[name]["edges"][before]
+            support["said_by"] = [*support.get("said_by", ()), source.source]
     notes = (*learned.notes, *_doubts(sequences, len(edges), sum("weak" in support for support in edges)))
     return InferenceResult(replace(graph, evidence=evidence), sequences, learned, frequencies, notes)
 

@@ -34,6 +34,8 @@ class Method:
     """What it does, in a sentence."""
     reads_names: bool = False
     """Whether `learn` takes an `encoder` of the names of the steps."""
+    reads_statements: bool = False
+    """Whether it takes `statements` on the order of the steps, from texts, models or other graphs."""
     compares_purity: bool = False
     """Whether δ is compared with transition purities, and used for nothing else: between two of them, all δ are one."""
     tells_progress: bool = False
@@ -53,7 +55,10 @@ def _checked(name: str, method: Method) -> Method:
     return method
 
 
-RESERVED = ("data", "method", "task", "seed", "constraints", "samples", "confidence", "names", "jobs", "progress")
+RESERVED = (
+    "data", "method", "task", "seed", "constraints", "samples", "confidence", "names", "text", "statements", "jobs",
+    "progress",
+)  # fmt: skip
 """Arguments of `msg2.infer`, which no option of a method can be called."""
 METHODS: Registry[Method] = Registry("msg2.methods", _accept_plugin, {
     "msg2": Method(
@@ -71,7 +76,7 @@ METHODS: Registry[Method] = Registry("msg2.methods", _accept_plugin, {
     "likelihood": Method(
         LikelihoodOptions, learn_by_likelihood,
         "The partial order under which noisy videos are most probable; there is no threshold to choose.",
-        reads_names=True, tells_progress=True,
+        reads_names=True, reads_statements=True, tells_progress=True,
     ),
 })  # fmt: skip
 """All methods by name, those of plug-ins included."""

@@ -6,6 +6,7 @@ required, implied and exclusive (`presence`); put both together (`structure`); a
 """
 
 from collections.abc import Iterable
+from collections.abc import Sequence as AnySequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Literal
@@ -17,13 +18,14 @@ from msg2.graph import Formula, all_of, any_of, step
 from msg2.graph.closure import depths
 from msg2.inference.likelihood.follow_ups import count_repetitions, find_loops, find_responses
 from msg2.inference.likelihood.presence import PresenceModel, fit_presence_network
-from msg2.inference.likelihood.score import NameEncoder, name_similarity
+from msg2.inference.likelihood.score import NameEncoder, PairWeights, name_similarity
 from msg2.inference.likelihood.search import find_order, find_order_quickly
+from msg2.inference.likelihood.statements import OrderStatements, weigh
 from msg2.inference.likelihood.structure import Structure, combine
 from msg2.inference.result import Candidate, LearnedPreconditions
 from msg2.options import Count, Positive, ShareBelowOne, options_class
 from msg2.progress import Progress
-from msg2.sequences import FloatArray, Sequences, Variants
+from msg2.sequences import Sequences, Variants
 from msg2.task import Step
 
 _Levels = Annotated[tuple[Annotated[float, Field(ge=1e-12, lt=1)], ...], Field(min_length=1)]
@@ -58,6 +60,7 @@ def learn(
     options: LikelihoodOptions,
     encoder: NameEncoder | None = None,
     progress: Progress | None = None,
+    statements: AnySequence[OrderStatements] = (),
 ) -> LearnedPreconditions:
     """Learn for every step a conjunction of steps, or of alternatives.
 
@@ -71,13 +74,18 @@ def learn(
         Turns the names of steps into vectors: names that are alike then count.
     progress : Progress, optional
         Is told of every round of the search.
+    statements : sequence of OrderStatements
+        What texts, models or other graphs say of the order of the steps: a soft prior, believed as far as it is true.
     """
     variants = sequences.variants.in_canonical_order()
     steps = variants.steps
     similarity = None if encoder is None else name_similarity(steps, encoder)
-    scorer, order = find_order(variants, options, similarity, progress)
+    told = weigh(statements, steps, variants.before) if statements else None
+    weights = PairWeights(similarity) if told is None else PairWeights(similarity, told.gain, told.belief)
+    scorer, order = find_order(variants, options, weights, progress)
     presence = PresenceModel.fit(variants, options.absent)
-    structure = combine(order, presence, variants, every_label=sequences.absent == "skipped").with_twins(variants.twins)
+    twins = variants.twins if told is None else []  # statements may tell them apart
+    structure = combine(order, presence, variants, every_label=sequences.absent == "skipped").with_twins(twins)
     learned = _to_graph(variants, presence, structure)
     # How much every arrow and OR makes the videos more probable: what the score loses without it.
     share = int(variants.weight.sum()) / max(int(scorer.events.weight.sum()), 1)
@@ -85,7 +93,7 @@ def learn(
     for a, b in np.argwhere((structure.needs | structure.order) & order.relation).tolist():
         fewer = order.move_pairs("remove", [a], [b])[0]
         gains[a, b] = share * (order.score - scorer.score(fewer, order.disjunctions, order).score)
-    for x, y in variants.twins:
+    for x, y in twins:
         other = {x: y, y: x}
         gains |= {(other.get(a, a), other.get(b, b)): gain for (a, b), gain in gains.items() if {a, b} & {x, y}} | gains
     any_gains: dict[Step, float] = {}
@@ -119,6 +127,8 @@ def learn(
         },
         "repetitions": count_repetitions(sequences) if variants.repeated.any() else {},
     }
+    if told is not None:
+        model["reliability"] = {source: round(share, 6) for source, share in told.reliability.items()}
     has_order = order.relation.any() or order.disjunctions
     note = "no order was found: the videos do the steps in any order, or are too few to tell"
     return replace(
@@ -130,16 +140,17 @@ def learn(
         gains={(steps[a], steps[b]): gain for (a, b), gain in gains.items()},
         any_gains=any_gains,
         notes=[note] if variants.before.any() and not has_order else [],
-        relearn=partial(_relearn, options=options, similarity=similarity),
+        relearn=partial(_relearn, options=options, weights=weights),
     )
 
 
-def _relearn(sequences: Sequences, options: LikelihoodOptions, similarity: FloatArray | None) -> LearnedPreconditions:
+def _relearn(sequences: Sequences, options: LikelihoodOptions, weights: PairWeights) -> LearnedPreconditions:
     """Learn from a sample of the videos, by a quicker search and without evidence."""
     variants = sequences.variants.in_canonical_order()
-    order = find_order_quickly(variants, options, similarity)
+    order = find_order_quickly(variants, options, weights)
     presence = PresenceModel.fit(variants, options.absent)
-    structure = combine(order, presence, variants, every_label=sequences.absent == "skipped").with_twins(variants.twins)
+    twins = variants.twins if weights.stated is None else []
+    structure = combine(order, presence, variants, every_label=sequences.absent == "skipped").with_twins(twins)
     responses = find_responses(sequences, presence, structure, variants.steps)
     return replace(_to_graph(variants, presence, structure), responses=responses)
 

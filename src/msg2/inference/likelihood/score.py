@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from math import comb, inf, log
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,18 @@ def name_similarity(steps: Sequence[Step], encoder: NameEncoder) -> NDArray[np.f
     return np.asarray(np.round((cosines - cosines[others].mean()) / cosines[others].std(), 6) * others)
 
 
+class PairWeights(NamedTuple):
+    """What is known of pairs [a, b] beforehand: how alike the names are, and what statements gain; None: nothing."""
+
+    similarity: FloatArray | None = None
+    stated: FloatArray | None = None
+    belief: float = 0.0
+    """How far the statements take the place of counting how many steps come before each."""
+
+
+NO_WEIGHTS = PairWeights()
+
+
 @dataclass(frozen=True, eq=False)
 class OrderPrior:
     """The prior of partial orders of N steps."""
@@ -57,9 +69,15 @@ class OrderPrior:
     similarity: FloatArray | None  # (N, N): how much the names suggest that b needs a
     cost: FloatArray  # (N, N + 1): cost of saying which r of its usual predecessors a step needs, names left aside
     unusual_cost: float  # extra cost of a pair against the usual order
+    stated: FloatArray | None  # (N, N): what statements add to log p of an order with that pair
 
     @staticmethod
-    def from_counts(before: NDArray[np.int64], similarity: FloatArray | None = None) -> OrderPrior:
+    def from_counts(
+        before: NDArray[np.int64],
+        similarity: FloatArray | None = None,
+        stated: FloatArray | None = None,
+        belief: float = 0.0,
+    ) -> OrderPrior:
         """Make the prior for N steps."""
         usual, size = before > before.T, len(before)
         alike = np.zeros(usual.shape) if similarity is None else similarity
@@ -69,7 +87,9 @@ class OrderPrior:
         for row, weight in zip(usual, alike, strict=True):
             with_it = np.logaddexp(cost[:, 1:], cost[:, :-1] + weight[:, None])
             cost[:, 1:] = np.where(row[:, None], with_it, cost[:, 1:])
-        return OrderPrior(usual, alike if alike.any() else None, cost, float(np.log(max(size, 1))))
+        if belief > 0:
+            cost = np.where(np.isfinite(cost), (1 - belief) * cost, cost)
+        return OrderPrior(usual, alike if alike.any() else None, cost, float(np.log(max(size, 1))), stated)
 
     def log_probability(self, relations: NDArray[np.bool_], disjunctions: Iterable[Disjunction] = ()) -> FloatArray:
         """Compute log p(order), of one order or of many."""
@@ -77,6 +97,10 @@ class OrderPrior:
         cost = self.pair_cost(usual.sum(axis=-2), relations.sum(axis=-2)).sum(axis=-1)
         if self.similarity is not None:
             cost -= (usual * self.similarity).sum(axis=(-2, -1))
+        if self.stated is not None:
+            # Less the most that any order could gain, so that it stays a cost.
+            most = np.maximum(np.maximum(self.stated, self.stated.T), 0).sum() / 2
+            cost = cost + most - (relations * self.stated).sum(axis=(-2, -1))
         for owner, group in disjunctions:
             cost = cost + or_cost(len(group), size) * ~relations[..., [*group], owner].any(axis=-1)
         return np.asarray(-cost)
@@ -170,11 +194,9 @@ class OrderScorer:
     together: Relation  # (N, N): pairs that mostly come at the same time, which are in no order
 
     @staticmethod
-    def from_variants(
-        variants: Variants, options: LikelihoodOptions, similarity: FloatArray | None = None
-    ) -> OrderScorer:
+    def from_variants(variants: Variants, options: LikelihoodOptions, weights: PairWeights = NO_WEIGHTS) -> OrderScorer:
         """Prepare to score orders of the steps of `variants`."""
-        events, prior = ChoiceEvents.from_variants(variants), OrderPrior.from_counts(variants.before, similarity)
+        events, prior = ChoiceEvents.from_variants(variants), OrderPrior.from_counts(variants.before, *weights)
         levels, count = np.array(options.levels), np.arange(len(variants.steps) + 1)
         by_rule = np.where(count > 0, 1 / np.maximum(count, 1), 0.0)
         # log p of a choice by the number of open and of eligible steps; none is eligible where it is disorderly.

@@ -20,17 +20,19 @@ from msg2.inference.likelihood.choices import to_flags
 from msg2.inference.likelihood.ors import Clause, ClauseSearch
 from msg2.inference.likelihood.score import (
     MIN_GAIN,
+    NO_WEIGHTS,
     BlockingGains,
     ChoiceSample,
     Gains,
     OrderScorer,
     PairMove,
+    PairWeights,
     ScoredOrder,
     or_cost,
 )
 from msg2.inference.msg2 import purity
 from msg2.progress import Progress
-from msg2.sequences import FloatArray, Variants
+from msg2.sequences import Variants
 
 if TYPE_CHECKING:
     from msg2.inference.likelihood.learner import LikelihoodOptions
@@ -55,13 +57,13 @@ _MOST_LOSING = 8
 def find_order(
     variants: Variants,
     options: LikelihoodOptions,
-    similarity: FloatArray | None = None,
+    weights: PairWeights = NO_WEIGHTS,
     progress: Progress | None = None,
 ) -> tuple[OrderScorer, ScoredOrder]:
     """Find the order with the highest score; each climb is a part of the `progress`."""
     searched = variants.sample(options.search_labels)
     scouted = searched.sample(options.scout_labels)
-    scout = OrderScorer.from_variants(scouted, options, similarity)
+    scout = OrderScorer.from_variants(scouted, options, weights)
     starts = starting_orders(scouted, options)
     most = 2 * len(starts) + 1  # climbs, of which some may not be needed
     *parts, last_part = (None if progress is None else partial(progress, part, most) for part in range(most))
@@ -74,18 +76,18 @@ def find_order(
     best = _choose_end(scout, ends)
     scorer, preconditions = scout, looked_at[ends.index(best)]
     if scouted is not searched:  # what was in vain there may help here
-        scorer, preconditions = OrderScorer.from_variants(searched, options, similarity), PreconditionMoves()
+        scorer, preconditions = OrderScorer.from_variants(searched, options, weights), PreconditionMoves()
     # Promises leave aside what follows from a pair, and late steps: what promises a small loss is tried last.
     moves: list[Moves] = [move_pairs, preconditions, partial(move_pairs, least=-_ERROR), rebuild_losing_steps]
     return scorer, climb(scorer, scorer.score(best.relation, best.disjunctions), moves, last_part)
 
 
 def find_order_quickly(
-    variants: Variants, options: LikelihoodOptions, similarity: FloatArray | None = None
+    variants: Variants, options: LikelihoodOptions, weights: PairWeights = NO_WEIGHTS
 ) -> ScoredOrder:
     """Find an order with a high score by a single climb: for the bootstrap, whose shares are about as true then."""
     searched = variants.sample(options.scout_labels)
-    scorer = OrderScorer.from_variants(searched, options, similarity)
+    scorer = OrderScorer.from_variants(searched, options, weights)
     starts = [scorer.score(start) for start in starting_orders(searched, options)]
     return climb(scorer, max(starts, key=lambda order: round(order.score, 6)), [move_pairs, PreconditionMoves()])
 
