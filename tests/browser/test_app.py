@@ -153,7 +153,7 @@ def test_what_is_refused_is_told(tab: Tab, address: str) -> None:
     expect(page.get_by_label("comes after …")).to_have_value("")
     assert page.locator(".diagram .edge").count() == 1
     page.goto(f"{address}nowhere")
-    assert "Not Found" in page.content()
+    assert "there is nothing at this address" in page.content()
 
 
 def test_draw_a_graph_with_undo_and_merge_three(tab: Tab, address: str) -> None:

@@ -6,7 +6,6 @@ import logging
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -359,26 +358,29 @@ def encoder_threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if "msg2 encoder" in thread.name]
 
 
-def test_encoding_overlaps_with_decoding_and_one_batch_waits_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encoding_overlaps_with_decoding_and_one_batch_waits_at_most(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     decoded: list[int] = []
     ahead: list[int] = []
+    two_are_decoded = threading.Event()
 
-    def slow(*_: object) -> Iterator[SampledFrame]:
+    def decode(*_: object) -> Iterator[SampledFrame]:
         for k in range(8):
-            time.sleep(0.03)
             decoded.append(k)
+            if k:
+                two_are_decoded.set()
             yield SampledFrame(float(k), np.full((1, 1, 3), k, np.uint8))
 
     def read(image: np.ndarray) -> int:
-        time.sleep(0.03)
+        assert two_are_decoded.wait(60)  # while this one is encoded
         ahead.append(len(decoded) - image[0, 0, 0])
         return int(image[0, 0, 0])
 
-    monkeypatch.setattr(video_decoding, "sample_frames", slow)
+    monkeypatch.setattr(video_decoding, "sample_frames", decode)
     monkeypatch.setattr(video_decoding, "BATCH_SIZE", 1)
-    begun = time.perf_counter()
-    times, vectors = encode_frames("a.mp4", Counting(read))
-    assert time.perf_counter() - begun < 0.42  # one after the other: 0.48
+    (tmp_path / "a.mp4").touch()
+    times, vectors = encode_frames(tmp_path / "a.mp4", Counting(read))
     assert times.tolist() == vectors[:, 0].tolist() == list(range(8))
     assert max(ahead) <= 3
 

@@ -378,7 +378,7 @@ class SubtaskGraph:
 
         >>> from msg2.graph.graph_file import ProcedureTexts
         >>> texts = ProcedureTexts(descriptions={"boil": "Boil half a litre of water."})
-        >>> SubtaskGraph("tea", ["boil"]).with_texts(texts).texts.descriptions
+        >>> SubtaskGraph("tea", ["boil"], {}).with_texts(texts).texts.descriptions
         {'boil': 'Boil half a litre of water.'}
         """
         rest = {key: value for key, value in self.to_json().items() if key not in ProcedureTexts.model_fields}
