@@ -587,7 +587,8 @@ class GraphRecord(StrictModel):
 _FIELD_TYPES: dict[str, Any] = {
     "the name of a step": str, "a text": str, "an object from steps to probabilities": dict[str, Probability],
     "a number": float | None, "a whole number": Count | None, "true": Literal[True],
-    "true or a text": Literal[True] | str, "true or false": bool, "k": Annotated[int, Field(ge=1, le=_MAX_PLANS)] | None,
+    "true or a text": Literal[True] | str, "true or false": bool,
+    "k": Annotated[int, Field(ge=1, le=_MAX_PLANS)] | None,
 }  # fmt: skip
 """What an event may have, by the words for it in `EVENTS`; and the number of plans that are asked for."""
 
