@@ -18,10 +18,6 @@ TEXTS = {
 }  # fmt: skip
 
 
-def save(client: TestClient, graph: str, texts: object, version: int) -> object:
-    return client.put(f"/api/work/{graph}/procedure", json={"version": version, "texts": texts})
-
-
 def test_texts_are_kept_in_the_graph_and_every_file_has_them(client: TestClient, tmp_path: Path) -> None:
     graph = learnt(client, uploaded(client)["id"])["id"]
     address = f"/api/work/{graph}/procedure"
@@ -91,3 +87,15 @@ def test_the_qr_code_holds_the_address(client: TestClient) -> None:
     svg = client.get("/api/qr", params={"text": "http://127.0.0.1:8765/procedure/x?shared=y"})
     assert svg.headers["content-type"] == "image/svg+xml"
     assert svg.text.rstrip().endswith("</svg>")
+    assert svg.text != client.get("/api/qr", params={"text": "http://127.0.0.1:8765/procedure/x?shared=z"}).text
+    assert refused(client.get("/api/qr", params={"text": "漢" * 2000})) == "the text is too long for a QR code"
+
+
+def test_a_run_under_way_goes_on_when_the_texts_are_edited(client: TestClient) -> None:
+    graph = learnt(client, uploaded(client)["id"])["id"]
+    run = client.post("/api/runs", json={"graph": graph}).json()["id"]
+    assert client.post(f"/api/runs/{run}/events", json={"did": "whisk"}).status_code == 200
+    address = f"/api/work/{graph}/procedure"
+    client.put(address, json={"version": client.get(address).json()["version"], "texts": TEXTS})
+    answer = client.post(f"/api/runs/{run}/events", json={"did": "dip"}).json()
+    assert answer["progress"] == ["whisk", "dip"]

@@ -37,6 +37,7 @@ from msg2.assist.learned_forecaster import LearnedForecaster, fit_forecaster
 from msg2.assist.mistakes import Judge, Mistake
 from msg2.assist.time_left import TimeLeftModel, WaitingTimes, fit_time_left, fit_waiting_times, times_unknown
 from msg2.graph import SubtaskGraph
+from msg2.graph.graph_file import NO_TEXTS
 from msg2.sequences import FloatArray
 from msg2.task import Absent, Segment, Step, Task
 
@@ -369,8 +370,8 @@ class AssistantModel:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the graph: what a saved run is told apart by from those of other graphs."""
-        return hashlib.sha256(self.graph.dumps().encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        """Of the graph, whatever its texts: what a saved run is told apart by from those of other graphs."""
+        return hashlib.sha256(self.graph.with_texts(NO_TEXTS).dumps().encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def causes(mistake: Mistake) -> list[object]:

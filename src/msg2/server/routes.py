@@ -294,7 +294,11 @@ def draw_qr_code(text: QueryText) -> Response:
     import segno
 
     picture = io.BytesIO()
-    segno.make(text, micro=False).save(picture, kind="svg", scale=4, light="#ffffff")
+    try:
+        code = segno.make(text, micro=False)
+    except segno.DataOverflowError:
+        raise InputError("the text is too long for a QR code") from None
+    code.save(picture, kind="svg", scale=4, light="#ffffff")
     return Response(picture.getvalue(), media_type="image/svg+xml")
 
 

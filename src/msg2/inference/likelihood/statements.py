@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from math import lgamma, log, sqrt
 from typing import Literal, NamedTuple
 
@@ -53,8 +52,6 @@ class OrderStatements:
     source: str
     steps: frozenset[Step]
     before: frozenset[tuple[Step, Step]]
-    silent: frozenset[frozenset[Step]] = frozenset()
-    """Pairs of which it says nothing, not even that there is no order."""
 
 
 class StatementWeights(NamedTuple):
@@ -75,8 +72,7 @@ def weigh(sources: Sequence[OrderStatements], steps: Sequence[Step], before: NDA
     for source in sources:
         said = np.array([[(a, b) in source.before for b in steps] for a in steps], dtype=np.bool_)
         known = np.array([name in source.steps for name in steps], dtype=np.bool_)
-        silent = [frozenset(pair) in source.silent for pair in combinations(steps, 2)]
-        asked = known[first] & known[second] & ~np.array(silent, dtype=np.bool_)
+        asked = known[first] & known[second]
         a, b = first[asked], second[asked]
         if not len(a):
             continue
